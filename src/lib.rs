@@ -1,0 +1,17 @@
+//! An endpoint picker for model servers that lives inside the proxy.
+//!
+//! A metrics text flows `scrape` -> `fleet` -> snapshot; a request body flows `prompt` -> `prefix` -> `schedule`; the
+//! picked address and the entry in the `ledger` come out. Nothing here calls the proxy: time, randomness and every byte
+//! come in as arguments and what is to be done goes out as values. Only [`host`] knows Proxy-Wasm.
+
+pub mod clock;
+pub mod config;
+pub mod envelope;
+pub mod fleet;
+#[cfg(feature = "host")]
+pub mod host;
+pub mod ledger;
+pub mod prefix;
+pub mod prompt;
+pub mod schedule;
+pub mod scrape;

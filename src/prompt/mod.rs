@@ -1,0 +1,1 @@
+//! From a request body to what a scheduler needs: model, prefix blocks, token estimate.
