@@ -4,6 +4,7 @@
 //! to the profile to do without; only a pool of which nothing at all is known has no pick.
 
 use std::fmt;
+use std::rc::Rc;
 
 use crate::clock::Timestamp;
 use crate::config::Config;
@@ -16,7 +17,7 @@ use crate::schedule::{Candidate, Decision, Request, Rng};
 /// The state of one worker.
 #[derive(Debug)]
 pub struct Picker {
-    config: Config,
+    config: Rc<Config>,
     blocks: Blocks,
     snapshot: Option<Snapshot>,
     ids: Vec<EndpointId>,
@@ -47,17 +48,12 @@ pub enum NoPick {
 
 impl Picker {
     /// A picker that knows nothing yet. `seed` makes hashes and choices unpredictable to clients.
-    pub fn new(config: Config, seed: u64) -> Self {
+    pub fn new(config: Rc<Config>, seed: u64) -> Self {
         let mut rng = Rng::new(seed);
         let blocks =
             Blocks { tokens: config.prefix.block_tokens, max: config.prefix.max_blocks, seed: rng.next_u64() };
         let index = Index::new(config.prefix.max_entries);
         Self { config, blocks, snapshot: None, ids: Vec::new(), ledger: Ledger::default(), index, rng }
-    }
-
-    /// The configuration in force.
-    pub fn config(&self) -> &Config {
-        &self.config
     }
 
     /// How prompts are to be cut into blocks.

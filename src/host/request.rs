@@ -34,7 +34,7 @@ impl Request {
         let Some(worker) = self.worker.clone() else { return Action::Continue };
         let prompt = {
             let picker = worker.picker.borrow();
-            let body = abi::buffer(Buffer::RequestBody, picker.config().request.max_body_bytes).unwrap_or_default();
+            let body = abi::buffer(Buffer::RequestBody, worker.config.request.max_body_bytes).unwrap_or_default();
             prompt::read(dialect, &body, self.declared_len, picker.blocks())
         };
         self.decide(&worker, Some(dialect), Some(&prompt))
@@ -61,7 +61,7 @@ impl Request {
                 Action::Continue
             }
             Err(why) => {
-                let open = picker.config().failure_mode == FailureMode::Open;
+                let open = worker.config.failure_mode == FailureMode::Open;
                 worker.metrics.borrow_mut().not_picked(why, open);
                 if open { Action::Continue } else { refuse(dialect, why) }
             }
@@ -89,7 +89,7 @@ impl HttpContext for Request {
 
     fn on_http_request_body(&mut self, body_size: usize, end_of_stream: bool) -> Action {
         let (Some(dialect), Some(worker)) = (self.reading, &self.worker) else { return Action::Continue };
-        if end_of_stream || body_size >= worker.picker.borrow().config().request.max_body_bytes {
+        if end_of_stream || body_size >= worker.config.request.max_body_bytes {
             self.decide_on_body(dialect)
         } else {
             Action::Pause

@@ -37,6 +37,7 @@ struct Plugin {
 /// What the requests of one worker share.
 pub(super) struct Worker {
     keys: Keys,
+    pub(super) config: Rc<Config>,
     pub(super) picker: RefCell<Picker>,
     pub(super) metrics: RefCell<Metrics>,
 }
@@ -68,10 +69,12 @@ impl Root {
         let json = abi::buffer(Buffer::PluginConfiguration, MAX_CONFIGURATION).unwrap_or_default();
         let config = config::load(&json).map_err(|error| error.to_string())?;
         info!("pool {}: {} endpoints, {:?}", config.pool.name, config.pool.endpoints.len(), config.profile);
-        let scraper = Scraper::new(&config, by_right, abi::now());
+        let config = Rc::new(config);
+        let scraper = Scraper::new(config.clone(), by_right, abi::now());
         let worker = Rc::new(Worker {
             keys: Keys::of(&config.pool.name),
-            picker: RefCell::new(Picker::new(config, random())),
+            picker: RefCell::new(Picker::new(config.clone(), random())),
+            config,
             metrics: RefCell::default(),
         });
         // A worker that was just reloaded need not wait for a tick.
@@ -84,8 +87,7 @@ impl Root {
 impl Context for Root {
     fn on_http_call_response(&mut self, call: u32, _: usize, body_size: usize, _: usize) {
         let Some(Plugin { scraper, worker }) = &mut self.plugin else { return };
-        let picker = worker.picker.borrow();
-        scraper.answered(picker.config(), call, body_size, &mut worker.metrics.borrow_mut());
+        scraper.answered(call, body_size, &mut worker.metrics.borrow_mut());
     }
 }
 
@@ -101,8 +103,7 @@ impl RootContext for Root {
         if let Some(lease) = lease {
             worker.refresh(Some(lease.snapshot));
         }
-        let picker = worker.picker.borrow();
-        scraper.tick(picker.config(), &found, &mut worker.metrics.borrow_mut(), abi::now());
+        scraper.tick(&found, &mut worker.metrics.borrow_mut(), abi::now());
     }
 
     fn get_type(&self) -> Option<ContextType> {

@@ -1,5 +1,7 @@
 //! Carries out what the collector wants: calls out, books answers, publishes.
 
+use std::rc::Rc;
+
 use log::{info, warn};
 use proxy_wasm::hostcalls;
 
@@ -16,10 +18,9 @@ const SCRAPE_DESTINATION: &str = "x-endpoint-picker-scrape-destination";
 /// A member of those that may scrape a pool.
 #[derive(Debug)]
 pub(super) struct Scraper {
+    config: Rc<Config>,
     keys: Keys,
     member: Member,
-    cluster: String,
-    max_text_bytes: usize,
     // Only the holder of the lease has one.
     collector: Option<Collector>,
 }
@@ -39,29 +40,24 @@ impl Keys {
 }
 
 impl Scraper {
-    pub(super) fn new(config: &Config, by_right: bool, now: Timestamp) -> Self {
-        Self {
-            keys: Keys::of(&config.pool.name),
-            member: Member { id: random(), by_right, since: now },
-            cluster: config.scrape.cluster.clone(),
-            max_text_bytes: config.scrape.max_text_bytes,
-            collector: None,
-        }
+    pub(super) fn new(config: Rc<Config>, by_right: bool, now: Timestamp) -> Self {
+        let keys = Keys::of(&config.pool.name);
+        Self { config, keys, member: Member { id: random(), by_right, since: now }, collector: None }
     }
 
     /// Renews or takes the lease, and scrapes if it is held.
-    pub(super) fn tick(&mut self, config: &Config, found: &Shared, metrics: &mut Metrics, now: Timestamp) {
+    pub(super) fn tick(&mut self, found: &Shared, metrics: &mut Metrics, now: Timestamp) {
         let current = found.value.as_deref().and_then(|value| Lease::decode(&self.keys.lease, value));
         let Claim::Hold(mut lease) = Lease::claim(current.as_ref(), self.member, now) else {
             self.collector = None;
             return;
         };
         if self.collector.is_none() {
-            self.take_over(config, current.as_ref(), metrics, now);
+            self.take_over(current.as_ref(), metrics, now);
         }
         let Some(collector) = &mut self.collector else { return };
         for booked in collector.expire(now) {
-            report(config, &booked, metrics);
+            report(&self.config, &booked, metrics);
         }
         if let Some(snapshot) = collector.publish(lease.snapshot + 1) {
             metrics.fleet(snapshot.endpoints.iter().map(|endpoint| endpoint.health));
@@ -72,42 +68,41 @@ impl Scraper {
         }
         // If somebody else was faster, the next tick shows who holds it.
         let _ = abi::set_shared(&self.keys.lease, &lease.encode(&self.keys.lease), found.cas);
-        self.scrape(config, metrics, now);
+        self.scrape(metrics, now);
     }
 
     /// Books the answer to one of our calls.
-    pub(super) fn answered(&mut self, config: &Config, call: u32, body_size: usize, metrics: &mut Metrics) {
+    pub(super) fn answered(&mut self, call: u32, body_size: usize, metrics: &mut Metrics) {
         let Some(collector) = &mut self.collector else { return };
         let status = abi::header(Headers::CallResponse, ":status");
-        let body = abi::buffer(Buffer::CallResponseBody, self.max_text_bytes.min(body_size)).unwrap_or_default();
+        let body = abi::buffer(Buffer::CallResponseBody, self.config.scrape.max_text_bytes.min(body_size)).unwrap_or_default();
         let answer = Answer {
             status: status.as_deref().and_then(number),
             complete: body.len() == body_size && is_complete(&body),
             body: &body,
         };
         if let Some(booked) = collector.answered(call, answer, abi::now()) {
-            report(config, &booked, metrics);
+            report(&self.config, &booked, metrics);
         }
     }
 
-    fn take_over(&mut self, config: &Config, current: Option<&Lease>, metrics: &mut Metrics, now: Timestamp) {
-        let scrape = &config.scrape;
-        let targets = config.pool.endpoints.clone();
-        let mut collector = Collector::new(targets, scrape.interval, scrape.unhealthy_after, now);
+    fn take_over(&mut self, current: Option<&Lease>, metrics: &mut Metrics, now: Timestamp) {
+        let Config { pool, scrape, .. } = &*self.config;
+        let mut collector = Collector::new(pool.endpoints.clone(), scrape.interval, scrape.unhealthy_after, now);
         let value = abi::shared(&self.keys.snapshot).value;
         if let Some(previous) = value.and_then(|value| Snapshot::decode(&self.keys.snapshot, &value)) {
             collector.inherit(previous);
         }
         if current.is_some_and(|lease| lease.holder != self.member.id) && !self.member.by_right {
             metrics.took_over();
-            warn!("pool {}: the scraper has been silent for a second; this worker scrapes now", config.pool.name);
+            warn!("pool {}: the scraper has been silent for a second; this worker scrapes now", pool.name);
         } else {
-            info!("pool {}: scraping {} endpoints here", config.pool.name, config.pool.endpoints.len());
+            info!("pool {}: scraping {} endpoints here", pool.name, pool.endpoints.len());
         }
         self.collector = Some(collector);
     }
 
-    fn scrape(&mut self, config: &Config, metrics: &mut Metrics, now: Timestamp) {
+    fn scrape(&mut self, metrics: &mut Metrics, now: Timestamp) {
         let Some(collector) = &mut self.collector else { return };
         let timeout = collector.timeout();
         let calls: Vec<_> = collector
@@ -123,13 +118,13 @@ impl Scraper {
                     (SCRAPE_DESTINATION, &address),
                     ("accept", "text/plain;version=0.0.4"),
                 ];
-                (endpoint, hostcalls::dispatch_http_call(&self.cluster, headers, None, Vec::new(), timeout))
+                (endpoint, hostcalls::dispatch_http_call(&self.config.scrape.cluster, headers, None, Vec::new(), timeout))
             })
             .collect();
         for (endpoint, call) in calls {
             match call {
                 Ok(call) => collector.started(endpoint, call, now),
-                Err(_) => report(config, &collector.refused(endpoint), metrics),
+                Err(_) => report(&self.config, &collector.refused(endpoint), metrics),
             }
         }
     }
