@@ -16,7 +16,6 @@ use crate::clock::Timestamp;
 #[repr(u32)]
 pub(super) enum Headers {
     Request = 0,
-    Response = 2,
     CallResponse = 6,
 }
 

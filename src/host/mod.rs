@@ -6,12 +6,15 @@ mod request;
 mod root;
 mod scraper;
 
-use proxy_wasm::types::LogLevel;
+/// What the proxy calls first. Its exports are the ABI's, not for Rust callers.
+mod entry {
+    use proxy_wasm::types::LogLevel;
 
-proxy_wasm::main! {{
-    proxy_wasm::set_log_level(LogLevel::Info);
-    proxy_wasm::set_root_context(|_| Box::new(root::Root::default()));
-}}
+    proxy_wasm::main! {{
+        proxy_wasm::set_log_level(LogLevel::Info);
+        proxy_wasm::set_root_context(|_| Box::new(super::root::Root::default()));
+    }}
+}
 
 /// The header that names the destination; the proxy's override policy reads it.
 const DESTINATION: &str = "x-gateway-destination-endpoint";
