@@ -1,1 +1,16 @@
-//! To come.
+//! The model servers of a pool and what is known of them.
+//!
+//! One instance, the holder of the [`Lease`], scrapes: its [`Collector`] books each answer to the endpoint that was
+//! asked and publishes a [`Snapshot`] whenever something changed. Every worker reads snapshots and judges the age of
+//! each signal by its own clock, so a scraper that dies needs nobody to say so.
+
+mod collector;
+mod endpoint;
+mod lease;
+mod snapshot;
+
+pub use collector::{Answer, Booked, Collector, Outcome, Target};
+pub use endpoint::{Endpoint, EndpointId, Health, Signals};
+pub(crate) use endpoint::fresh;
+pub use lease::{Claim, Lease, Member};
+pub use snapshot::Snapshot;

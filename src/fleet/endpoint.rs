@@ -1,0 +1,127 @@
+//! One model server: address, labels, health and signals.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::clock::Timestamp;
+use crate::scrape::{Lora, Reading, Signal};
+
+/// Names an endpoint in tables that outlive a snapshot. Address and port, never the address alone: two ranks of one
+/// machine have separate caches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EndpointId(pub u64);
+
+/// What is believed of a server's life. Only failures that the server cannot have answered itself count against it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Health {
+    /// Nothing is known: not scraped yet, or it answers but has no metrics. Takes part.
+    #[default]
+    Assumed,
+    /// The newest scrapes gave metrics.
+    Serving,
+    /// Too many scrapes in a row failed.
+    Unreachable,
+}
+
+/// The signals of one server, each with its own age: a text that lacks a family leaves the others fresh.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Signals {
+    /// Requests queued in the engine.
+    pub waiting: Option<Signal<u32>>,
+    /// Requests in the running batch.
+    pub running: Option<Signal<u32>>,
+    /// Share of the KV cache in use by running requests, 0..=1.
+    pub kv_usage: Option<Signal<f64>>,
+    /// Tokens per KV block.
+    pub block_size: Option<Signal<u32>>,
+    /// KV blocks of the server.
+    pub num_blocks: Option<Signal<u32>>,
+    /// Adapters present.
+    pub lora: Option<Signal<Lora>>,
+}
+
+/// A model server.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Endpoint {
+    /// `ip:port` as the proxy's override wants it.
+    pub address: Box<str>,
+    /// Labels from the configuration.
+    pub labels: BTreeMap<Box<str>, Box<str>>,
+    /// Its life.
+    pub health: Health,
+    /// Its signals.
+    pub signals: Signals,
+}
+
+impl Endpoint {
+    /// A server of which nothing is known yet.
+    pub fn new(address: SocketAddr, labels: BTreeMap<Box<str>, Box<str>>) -> Self {
+        Self {
+            address: address.to_string().into_boxed_str(),
+            labels,
+            health: Health::Assumed,
+            signals: Signals::default(),
+        }
+    }
+
+    /// The endpoint's name in the ledger and the prefix index.
+    pub fn id(&self) -> EndpointId {
+        EndpointId(xxh3_64(self.address.as_bytes()))
+    }
+}
+
+impl Signals {
+    /// Takes over what `reading` says; what it does not say keeps its value and goes on ageing.
+    pub fn update(&mut self, reading: Reading, at: Timestamp) {
+        renew(&mut self.waiting, reading.waiting, at);
+        renew(&mut self.running, reading.running, at);
+        renew(&mut self.kv_usage, reading.kv_usage, at);
+        renew(&mut self.block_size, reading.block_size, at);
+        renew(&mut self.num_blocks, reading.num_blocks, at);
+        renew(&mut self.lora, reading.lora, at);
+    }
+
+    /// KV capacity in tokens. It is a property of the server's start-up, so age does not silence it.
+    pub fn capacity_tokens(&self) -> Option<u64> {
+        let (size, blocks) = (self.block_size?.value, self.num_blocks?.value);
+        Some(u64::from(size) * u64::from(blocks)).filter(|tokens| *tokens > 0)
+    }
+}
+
+/// The value if it is not older than `stale_after`.
+pub(crate) fn fresh<T>(signal: Option<&Signal<T>>, now: Timestamp, stale_after: Duration) -> Option<&T> {
+    signal.filter(|signal| now.since(signal.at) <= stale_after).map(|signal| &signal.value)
+}
+
+fn renew<T>(signal: &mut Option<Signal<T>>, value: Option<T>, at: Timestamp) {
+    if let Some(value) = value {
+        *signal = Some(Signal { value, at });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_partial_scrape_refreshes_only_what_it_said() {
+        let mut signals = Signals::default();
+        signals.update(Reading { waiting: Some(3), running: Some(7), ..Reading::default() }, Timestamp(1_000));
+        signals.update(Reading { running: Some(8), ..Reading::default() }, Timestamp(5_000));
+
+        let (now, limit) = (Timestamp(5_500), Duration::from_secs(2));
+        assert_eq!(fresh(signals.running.as_ref(), now, limit), Some(&8));
+        assert_eq!(fresh(signals.waiting.as_ref(), now, limit), None, "waiting was said 4.5 s ago");
+    }
+
+    #[test]
+    fn ports_of_one_address_are_different_endpoints() {
+        let endpoint = |address: &str| Endpoint::new(address.parse().unwrap(), BTreeMap::new());
+        assert_ne!(endpoint("10.0.0.1:8000").id(), endpoint("10.0.0.1:8001").id());
+        assert_eq!(&*endpoint("[::1]:8000").address, "[::1]:8000");
+    }
+}

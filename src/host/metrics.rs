@@ -1,0 +1,87 @@
+//! Counters and gauges in the proxy's own statistics.
+
+use super::abi::{self, MetricKind};
+use crate::fleet::{Health, Outcome};
+use crate::picker::NoPick;
+
+/// Metrics of one VM. Defined when first used: a configuration that is only being tried must leave no trace.
+#[derive(Debug, Default)]
+pub(super) struct Metrics {
+    defined: Vec<(&'static str, Option<u32>)>,
+}
+
+impl Metrics {
+    /// A request was placed.
+    pub(super) fn picked(&mut self) {
+        self.count("endpoint_picker_picks_total");
+    }
+
+    /// A request found no endpoint.
+    pub(super) fn not_picked(&mut self, why: NoPick, open: bool) {
+        self.count(match why {
+            NoPick::NoSnapshot => "endpoint_picker_no_snapshot_total",
+            NoPick::NoEndpoint => "endpoint_picker_no_endpoint_total",
+            NoPick::AllFilteredOut => "endpoint_picker_all_filtered_out_total",
+        });
+        self.count(if open { "endpoint_picker_failed_open_total" } else { "endpoint_picker_failed_closed_total" });
+    }
+
+    /// A request was served by another endpoint than the one picked.
+    pub(super) fn served_elsewhere(&mut self) {
+        self.count("endpoint_picker_served_elsewhere_total");
+    }
+
+    /// The destination could not be set any more; the proxy's own policy chooses.
+    pub(super) fn too_late(&mut self) {
+        self.count("endpoint_picker_destination_refused_total");
+    }
+
+    /// A scrape ended.
+    pub(super) fn scraped(&mut self, outcome: &Outcome) {
+        self.count(match outcome {
+            Outcome::Read => "endpoint_picker_scrapes_read_total",
+            Outcome::NoMetrics(_) => "endpoint_picker_scrapes_without_metrics_total",
+            Outcome::CutOff => "endpoint_picker_scrapes_cut_off_total",
+            Outcome::WrongPath(_) => "endpoint_picker_scrapes_wrong_path_total",
+            Outcome::Failed(_) => "endpoint_picker_scrapes_failed_total",
+            Outcome::TimedOut => "endpoint_picker_scrapes_timed_out_total",
+        });
+    }
+
+    /// The fleet as published.
+    pub(super) fn fleet(&mut self, health: impl Iterator<Item = Health>) {
+        let (mut known, mut unreachable) = (0, 0);
+        for health in health {
+            known += 1;
+            unreachable += u64::from(health == Health::Unreachable);
+        }
+        self.set("endpoint_picker_endpoints", known);
+        self.set("endpoint_picker_endpoints_unreachable", unreachable);
+    }
+
+    /// The scraper of this VM took over.
+    pub(super) fn took_over(&mut self) {
+        self.count("endpoint_picker_scraper_takeovers_total");
+    }
+
+    fn count(&mut self, name: &'static str) {
+        if let Some(metric) = self.metric(MetricKind::Counter, name) {
+            abi::increment(metric, 1);
+        }
+    }
+
+    fn set(&mut self, name: &'static str, value: u64) {
+        if let Some(metric) = self.metric(MetricKind::Gauge, name) {
+            abi::record(metric, value);
+        }
+    }
+
+    fn metric(&mut self, kind: MetricKind, name: &'static str) -> Option<u32> {
+        if let Some((_, id)) = self.defined.iter().find(|(known, _)| *known == name) {
+            return *id;
+        }
+        let id = abi::define_metric(kind, name);
+        self.defined.push((name, id));
+        id
+    }
+}

@@ -1,0 +1,139 @@
+//! One request on its way through the proxy.
+
+use std::rc::Rc;
+
+use log::{debug, error};
+use proxy_wasm::traits::{Context, HttpContext};
+use proxy_wasm::types::Action;
+
+use super::DESTINATION;
+use super::abi::{self, Buffer, Headers};
+use super::root::Worker;
+use crate::config::FailureMode;
+use crate::ledger::Entry;
+use crate::picker::{NoPick, Pick};
+use crate::prompt::{self, Dialect};
+use crate::reply::Reply;
+
+/// A request's state. Headers are held only while a prompt is being read.
+pub(super) struct Request {
+    worker: Option<Rc<Worker>>,
+    reading: Option<Dialect>,
+    declared_len: Option<u64>,
+    picked: Option<(Box<str>, Entry)>,
+}
+
+impl Request {
+    pub(super) fn new(worker: Option<Rc<Worker>>) -> Self {
+        Self { worker, reading: None, declared_len: None, picked: None }
+    }
+
+    /// Decides on at most `max_body_bytes` of what has been read of the body.
+    fn decide_on_body(&mut self, dialect: Dialect) -> Action {
+        self.reading = None;
+        let Some(worker) = self.worker.clone() else { return Action::Continue };
+        let prompt = {
+            let picker = worker.picker.borrow();
+            let body = abi::buffer(Buffer::RequestBody, worker.config.request.max_body_bytes).unwrap_or_default();
+            prompt::read(dialect, &body, self.declared_len, picker.blocks())
+        };
+        self.decide(&worker, Some(dialect), Some(&prompt))
+    }
+
+    fn decide(&mut self, worker: &Worker, dialect: Option<Dialect>, prompt: Option<&prompt::Prompt>) -> Action {
+        if worker.picker.borrow().snapshot_version().is_none() {
+            worker.refresh(None);
+        }
+        let mut picker = worker.picker.borrow_mut();
+        match picker.pick(prompt, abi::now()) {
+            Ok(Pick { decision, entry }) => {
+                debug!("{decision}");
+                let destination = decision.destination().unwrap_or_default();
+                let mut metrics = worker.metrics.borrow_mut();
+                metrics.picked();
+                if let Err(status) = abi::set_header(Headers::Request, DESTINATION, destination.as_bytes()) {
+                    // The host sent the headers on although they were held.
+                    metrics.too_late();
+                    error!("{DESTINATION} was refused ({status:?}): is allow_on_headers_stop_iteration on?");
+                }
+                let first = decision.ranked.into_iter().next().map(|ranked| ranked.address);
+                self.picked = first.map(|address| (address, entry));
+                Action::Continue
+            }
+            Err(why) => {
+                let open = worker.config.failure_mode == FailureMode::Open;
+                worker.metrics.borrow_mut().not_picked(why, open);
+                if open { Action::Continue } else { refuse(dialect, why) }
+            }
+        }
+    }
+}
+
+impl Context for Request {}
+
+impl HttpContext for Request {
+    fn on_http_request_headers(&mut self, _: usize, end_of_stream: bool) -> Action {
+        // First of all: a client must not choose the server, whatever happens next.
+        let _ = abi::remove_header(Headers::Request, DESTINATION);
+        let Some(worker) = self.worker.clone() else { return Action::Continue };
+        let header = |name| abi::header(Headers::Request, name);
+        let method = header(":method").unwrap_or_default();
+        let dialect = header(":path").and_then(|path| Dialect::of_path(&path)).filter(|_| method == b"POST");
+        let Some(dialect) = dialect.filter(|_| !end_of_stream && is_plain(header("content-encoding"))) else {
+            return self.decide(&worker, dialect, None);
+        };
+        self.declared_len = header("content-length").and_then(|n| std::str::from_utf8(&n).ok()?.trim().parse().ok());
+        self.reading = Some(dialect);
+        Action::Pause
+    }
+
+    fn on_http_request_body(&mut self, body_size: usize, end_of_stream: bool) -> Action {
+        let (Some(dialect), Some(worker)) = (self.reading, &self.worker) else { return Action::Continue };
+        if end_of_stream || body_size >= worker.config.request.max_body_bytes {
+            self.decide_on_body(dialect)
+        } else {
+            Action::Pause
+        }
+    }
+
+    // A body that ends with trailers has no body call at its end.
+    fn on_http_request_trailers(&mut self, _: usize) -> Action {
+        match self.reading {
+            Some(dialect) => self.decide_on_body(dialect),
+            None => Action::Continue,
+        }
+    }
+
+    fn on_http_response_headers(&mut self, _: usize, _: bool) -> Action {
+        if let (Some(worker), Some((address, entry))) = (&self.worker, self.picked.take()) {
+            let served = abi::property(&["upstream", "address"]).unwrap_or_default();
+            let entry = if served.is_empty() || served == address.as_bytes() {
+                entry
+            } else {
+                worker.metrics.borrow_mut().served_elsewhere();
+                worker.picker.borrow_mut().moved(entry, &served)
+            };
+            self.picked = Some((address, entry));
+        }
+        Action::Continue
+    }
+
+    // Runs whatever ended the stream: its end, either side leaving, a timeout, an answer of ours.
+    fn on_log(&mut self) {
+        if let (Some(worker), Some((_, entry))) = (&self.worker, self.picked.take()) {
+            worker.picker.borrow_mut().close(entry);
+        }
+    }
+}
+
+fn refuse(dialect: Option<Dialect>, why: NoPick) -> Action {
+    let Reply { status, details, headers, body } = Reply::unavailable(dialect, why);
+    match abi::local_response(status, details, &headers, &body) {
+        Ok(()) => Action::Pause,
+        Err(_) => Action::Continue,
+    }
+}
+
+fn is_plain(content_encoding: Option<Vec<u8>>) -> bool {
+    content_encoding.is_none_or(|encoding| encoding.is_empty() || encoding.eq_ignore_ascii_case(b"identity"))
+}

@@ -1,0 +1,116 @@
+//! A plugin instance: its configuration, its role, its ticks.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::Duration;
+
+use log::{error, info};
+use proxy_wasm::traits::{Context, HttpContext, RootContext};
+use proxy_wasm::types::ContextType;
+
+use super::abi::{self, Buffer};
+use super::metrics::Metrics;
+use super::random;
+use super::request::Request;
+use super::scraper::{Keys, Scraper};
+use crate::config::{self, Config};
+use crate::fleet::{Lease, Snapshot};
+use crate::picker::Picker;
+
+/// Fine enough to spread scrapes over a tenth of a second, coarse enough to cost nothing.
+const TICK: Duration = Duration::from_millis(20);
+
+/// More than any configuration.
+const MAX_CONFIGURATION: usize = 16 << 20;
+
+/// The root context of either role. Empty until it is configured.
+#[derive(Default)]
+pub(super) struct Root {
+    plugin: Option<Plugin>,
+}
+
+struct Plugin {
+    scraper: Scraper,
+    worker: Rc<Worker>,
+}
+
+/// What the requests of one worker share.
+pub(super) struct Worker {
+    keys: Keys,
+    pub(super) config: Rc<Config>,
+    pub(super) picker: RefCell<Picker>,
+    pub(super) metrics: RefCell<Metrics>,
+}
+
+impl Worker {
+    /// Reads the snapshot if its version is another than the one in use.
+    pub(super) fn refresh(&self, version: Option<u64>) {
+        let mut picker = self.picker.borrow_mut();
+        if version.is_some() && picker.snapshot_version() == version {
+            return;
+        }
+        let value = abi::shared(&self.keys.snapshot).value;
+        if let Some(snapshot) = value.and_then(|value| Snapshot::decode(&self.keys.snapshot, &value)) {
+            picker.refresh(snapshot);
+        }
+    }
+}
+
+impl Root {
+    fn configure(&mut self) -> Result<(), String> {
+        let by_right = match abi::property(&["plugin_root_id"]).unwrap_or_default().as_slice() {
+            b"scraper" => true,
+            b"picker" => false,
+            other => {
+                let other = String::from_utf8_lossy(other);
+                return Err(format!("root_id: `{other}` is not a role; known are scraper, picker"));
+            }
+        };
+        let json = abi::buffer(Buffer::PluginConfiguration, MAX_CONFIGURATION).unwrap_or_default();
+        let config = config::load(&json).map_err(|error| error.to_string())?;
+        info!("pool {}: {} endpoints, {:?}", config.pool.name, config.pool.endpoints.len(), config.profile);
+        let config = Rc::new(config);
+        let scraper = Scraper::new(config.clone(), by_right, abi::now());
+        let worker = Rc::new(Worker {
+            keys: Keys::of(&config.pool.name),
+            picker: RefCell::new(Picker::new(config.clone(), random())),
+            config,
+            metrics: RefCell::default(),
+        });
+        // A worker that was just reloaded need not wait for a tick.
+        worker.refresh(None);
+        self.plugin = Some(Plugin { scraper, worker });
+        abi::set_tick_period(TICK).map_err(|status| format!("the proxy gives no ticks: {status:?}"))
+    }
+}
+
+impl Context for Root {
+    fn on_http_call_response(&mut self, call: u32, _: usize, body_size: usize, _: usize) {
+        let Some(Plugin { scraper, worker }) = &mut self.plugin else { return };
+        scraper.answered(call, body_size, &mut worker.metrics.borrow_mut());
+    }
+}
+
+impl RootContext for Root {
+    fn on_configure(&mut self, _: usize) -> bool {
+        self.configure().inspect_err(|message| error!("configuration refused: {message}")).is_ok()
+    }
+
+    fn on_tick(&mut self) {
+        let Some(Plugin { scraper, worker }) = &mut self.plugin else { return };
+        let found = abi::shared(&worker.keys.lease);
+        let lease = found.value.as_deref().and_then(|value| Lease::decode(&worker.keys.lease, value));
+        if let Some(lease) = lease {
+            worker.refresh(Some(lease.snapshot));
+        }
+        scraper.tick(&found, &mut worker.metrics.borrow_mut(), abi::now());
+    }
+
+    fn get_type(&self) -> Option<ContextType> {
+        Some(ContextType::HttpContext)
+    }
+
+    fn create_http_context(&self, _: u32) -> Option<Box<dyn HttpContext>> {
+        Some(Box::new(Request::new(self.plugin.as_ref().map(|plugin| plugin.worker.clone()))))
+    }
+}

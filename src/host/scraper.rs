@@ -1,0 +1,154 @@
+//! Carries out what the collector wants: calls out, books answers, publishes.
+
+use std::rc::Rc;
+
+use log::{info, warn};
+use proxy_wasm::hostcalls;
+
+use super::abi::{self, Buffer, Headers, Shared};
+use super::metrics::Metrics;
+use super::random;
+use crate::clock::Timestamp;
+use crate::config::Config;
+use crate::fleet::{Answer, Booked, Claim, Collector, Health, Lease, Member, Snapshot};
+
+/// Names the endpoint to the scrape cluster, which goes to the address in this header and nowhere else.
+const SCRAPE_DESTINATION: &str = "x-endpoint-picker-scrape-destination";
+
+/// A member of those that may scrape a pool.
+#[derive(Debug)]
+pub(super) struct Scraper {
+    config: Rc<Config>,
+    keys: Keys,
+    member: Member,
+    // Only the holder of the lease has one.
+    collector: Option<Collector>,
+}
+
+/// Where a pool's records lie in shared data.
+#[derive(Clone, Debug)]
+pub(super) struct Keys {
+    pub(super) lease: Vec<u8>,
+    pub(super) snapshot: Vec<u8>,
+}
+
+impl Keys {
+    pub(super) fn of(pool: &str) -> Self {
+        let key = |what: &str| format!("endpoint-picker/{pool}/{what}").into_bytes();
+        Self { lease: key("lease"), snapshot: key("snapshot") }
+    }
+}
+
+impl Scraper {
+    pub(super) fn new(config: Rc<Config>, by_right: bool, now: Timestamp) -> Self {
+        let keys = Keys::of(&config.pool.name);
+        Self { config, keys, member: Member { id: random(), by_right, since: now }, collector: None }
+    }
+
+    /// Renews or takes the lease, and scrapes if it is held.
+    pub(super) fn tick(&mut self, found: &Shared, metrics: &mut Metrics, now: Timestamp) {
+        let current = found.value.as_deref().and_then(|value| Lease::decode(&self.keys.lease, value));
+        let Claim::Hold(mut lease) = Lease::claim(current.as_ref(), self.member, now) else {
+            self.collector = None;
+            return;
+        };
+        if self.collector.is_none() {
+            self.take_over(current.as_ref(), metrics, now);
+        }
+        let Some(collector) = &mut self.collector else { return };
+        for booked in collector.expire(now) {
+            report(&self.config, &booked, metrics);
+        }
+        if let Some(snapshot) = collector.publish(lease.snapshot + 1) {
+            metrics.fleet(snapshot.endpoints.iter().map(|endpoint| endpoint.health));
+            let cas = abi::shared(&self.keys.snapshot).cas;
+            if abi::set_shared(&self.keys.snapshot, &snapshot.encode(&self.keys.snapshot), cas).is_ok() {
+                lease.snapshot = snapshot.version;
+            }
+        }
+        // If somebody else was faster, the next tick shows who holds it.
+        let _ = abi::set_shared(&self.keys.lease, &lease.encode(&self.keys.lease), found.cas);
+        self.scrape(metrics, now);
+    }
+
+    /// Books the answer to one of our calls.
+    pub(super) fn answered(&mut self, call: u32, body_size: usize, metrics: &mut Metrics) {
+        let Some(collector) = &mut self.collector else { return };
+        let status = abi::header(Headers::CallResponse, ":status");
+        let body = abi::buffer(Buffer::CallResponseBody, self.config.scrape.max_text_bytes.min(body_size)).unwrap_or_default();
+        let answer = Answer {
+            status: status.as_deref().and_then(number),
+            complete: body.len() == body_size && is_complete(&body),
+            body: &body,
+        };
+        if let Some(booked) = collector.answered(call, answer, abi::now()) {
+            report(&self.config, &booked, metrics);
+        }
+    }
+
+    fn take_over(&mut self, current: Option<&Lease>, metrics: &mut Metrics, now: Timestamp) {
+        let Config { pool, scrape, .. } = &*self.config;
+        let mut collector = Collector::new(pool.endpoints.clone(), scrape.interval, scrape.unhealthy_after, now);
+        let value = abi::shared(&self.keys.snapshot).value;
+        if let Some(previous) = value.and_then(|value| Snapshot::decode(&self.keys.snapshot, &value)) {
+            collector.inherit(previous);
+        }
+        if current.is_some_and(|lease| lease.holder != self.member.id) && !self.member.by_right {
+            metrics.took_over();
+            warn!("pool {}: the scraper has been silent for a second; this worker scrapes now", pool.name);
+        } else {
+            info!("pool {}: scraping {} endpoints here", pool.name, pool.endpoints.len());
+        }
+        self.collector = Some(collector);
+    }
+
+    fn scrape(&mut self, metrics: &mut Metrics, now: Timestamp) {
+        let Some(collector) = &mut self.collector else { return };
+        let timeout = collector.timeout();
+        let calls: Vec<_> = collector
+            .due(now)
+            .into_iter()
+            .map(|(endpoint, target)| {
+                let address = target.address.to_string();
+                let headers = vec![
+                    (":method", "GET"),
+                    (":scheme", "http"),
+                    (":path", &*target.metrics_path),
+                    (":authority", &address),
+                    (SCRAPE_DESTINATION, &address),
+                    ("accept", "text/plain;version=0.0.4"),
+                ];
+                (endpoint, hostcalls::dispatch_http_call(&self.config.scrape.cluster, headers, None, Vec::new(), timeout))
+            })
+            .collect();
+        for (endpoint, call) in calls {
+            match call {
+                Ok(call) => collector.started(endpoint, call, now),
+                Err(_) => report(&self.config, &collector.refused(endpoint), metrics),
+            }
+        }
+    }
+}
+
+/// A body of the declared length; one without a length is trusted if the proxy saw its chunked end, or if it ends as
+/// every exposition does.
+fn is_complete(body: &[u8]) -> bool {
+    match abi::header(Headers::CallResponse, "content-length") {
+        Some(length) => number::<usize>(&length) == Some(body.len()),
+        None => body.ends_with(b"\n") || abi::header(Headers::CallResponse, "transfer-encoding").is_some(),
+    }
+}
+
+fn number<N: std::str::FromStr>(digits: &[u8]) -> Option<N> {
+    std::str::from_utf8(digits).ok()?.trim().parse().ok()
+}
+
+fn report(config: &Config, booked: &Booked, metrics: &mut Metrics) {
+    metrics.scraped(&booked.outcome);
+    let (Some(health), Some(target)) = (booked.turned, config.pool.endpoints.get(booked.endpoint)) else { return };
+    match health {
+        Health::Serving => info!("{} serves", target.address),
+        Health::Assumed => warn!("{}{} has no metrics: {:?}", target.address, target.metrics_path, booked.outcome),
+        Health::Unreachable => warn!("{} is unreachable: {:?}", target.address, booked.outcome),
+    }
+}

@@ -1,0 +1,72 @@
+//! What plugins look at.
+
+use std::time::Duration;
+
+use crate::clock::Timestamp;
+use crate::fleet::{Endpoint, Health, fresh};
+use crate::scrape::Lora;
+
+/// The request to place.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Request<'a> {
+    /// Model or adapter name; `None` when the request names none.
+    pub model: Option<&'a [u8]>,
+    /// Full prefix blocks of its prompt.
+    pub blocks: u32,
+    /// Tokens per block.
+    pub block_tokens: u32,
+    /// Estimated prompt tokens.
+    pub tokens: u32,
+}
+
+/// An endpoint as one request sees it: stale signals are gone, and what this proxy itself knows is added.
+#[derive(Clone, Copy, Debug)]
+pub struct Candidate<'a> {
+    /// `ip:port`.
+    pub address: &'a str,
+    /// Whether it lives.
+    pub health: Health,
+    /// Requests queued in the engine.
+    pub waiting: Option<u32>,
+    /// Requests in the running batch.
+    pub running: Option<u32>,
+    /// Share of KV cache in use, 0..=1.
+    pub kv_usage: Option<f64>,
+    /// Adapters present.
+    pub lora: Option<&'a Lora>,
+    /// Requests this proxy has in flight there.
+    pub in_flight: u32,
+    /// Leading blocks of this request's prompt it is believed to hold.
+    pub matched_blocks: u32,
+}
+
+impl<'a> Candidate<'a> {
+    /// Reads `endpoint` at `now`; signals older than `stale_after` are unknown.
+    pub fn of(endpoint: &'a Endpoint, now: Timestamp, stale_after: Duration) -> Self {
+        let signals = &endpoint.signals;
+        Self {
+            address: &endpoint.address,
+            health: endpoint.health,
+            waiting: fresh(signals.waiting.as_ref(), now, stale_after).copied(),
+            running: fresh(signals.running.as_ref(), now, stale_after).copied(),
+            kv_usage: fresh(signals.kv_usage.as_ref(), now, stale_after).copied(),
+            lora: fresh(signals.lora.as_ref(), now, stale_after),
+            in_flight: 0,
+            matched_blocks: 0,
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn named(address: &'a str) -> Self {
+        Self {
+            address,
+            health: Health::Serving,
+            waiting: None,
+            running: None,
+            kv_usage: None,
+            lora: None,
+            in_flight: 0,
+            matched_blocks: 0,
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! What was decided, and why in words.
+
+use std::fmt::{self, Write};
+
+/// A candidate the picker put in order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ranked {
+    /// `ip:port`.
+    pub address: Box<str>,
+    /// Sum of scores times weights.
+    pub total: f64,
+    /// Scorer name and what it gave; `None` where it could not tell.
+    pub scores: Vec<(&'static str, Option<f64>)>,
+}
+
+/// The endpoints to try, best first. Empty: nothing may be picked.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Decision {
+    /// Best first.
+    pub ranked: Vec<Ranked>,
+}
+
+impl Decision {
+    /// The destination as the header wants it: `ip:port` of the pick, then those to fall back to.
+    pub fn destination(&self) -> Option<String> {
+        let mut list = String::new();
+        for ranked in &self.ranked {
+            if !list.is_empty() {
+                list.push(',');
+            }
+            list.push_str(&ranked.address);
+        }
+        Some(list).filter(|list| !list.is_empty())
+    }
+}
+
+impl fmt::Display for Ranked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {:.3}", self.address, self.total)?;
+        let mut open = '(';
+        for (name, score) in &self.scores {
+            write!(f, "{}{name} ", if open == '(' { " (" } else { ", " })?;
+            match score {
+                Some(score) => write!(f, "{score:.3}")?,
+                None => f.write_str("unknown")?,
+            }
+            open = ',';
+        }
+        if open == ',' { f.write_char(')') } else { Ok(()) }
+    }
+}
+
+/// One line: the pick with its scores, then the runner-up with its own.
+impl fmt::Display for Decision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut ranked = self.ranked.iter();
+        let Some(pick) = ranked.next() else { return f.write_str("nothing to pick") };
+        write!(f, "{pick}")?;
+        match ranked.next() {
+            Some(next) => write!(f, " before {next}"),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! `max-score-picker`: the highest total; at random among those within an epsilon of it.
+//!
+//! Always taking the first of equals would leave all but one server cold in a quiet pool.
+
+use serde::Deserialize;
+
+use crate::schedule::{Picker, Rng};
+
+/// Totals closer than this are equal: far above rounding, far below what any scorer means.
+const EPSILON: f64 = 1e-6;
+
+/// Picks the best.
+#[derive(Debug, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+pub struct MaxScore {
+    /// Endpoints to name, the pick and those to fall back to; at least 1.
+    #[serde(deserialize_with = "super::super::written::positive")]
+    max_num_of_endpoints: u32,
+}
+
+impl Default for MaxScore {
+    fn default() -> Self {
+        Self { max_num_of_endpoints: 1 }
+    }
+}
+
+impl Picker for MaxScore {
+    fn pick(&self, totals: &[f64], rng: &mut Rng) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..totals.len()).collect();
+        rng.shuffle(&mut order);
+        let total = |index: &usize| totals.get(*index).copied().unwrap_or(f64::NEG_INFINITY);
+        let best = totals.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        // Not a pairwise "almost equal", which would be no order.
+        let key = |index: &usize| if total(index) >= best - EPSILON { best } else { total(index) };
+        order.sort_by(|a, b| key(b).total_cmp(&key(a)));
+        order.truncate(self.max_num_of_endpoints as usize);
+        order
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schedule::pickers::testing::firsts;
+
+    #[test]
+    fn the_highest_total_comes_first_and_the_rest_in_order() {
+        let picker = MaxScore { max_num_of_endpoints: 2 };
+        assert_eq!(picker.pick(&[10.0, 25.0, 15.0], &mut Rng::new(1)), [1, 2]);
+        assert_eq!(MaxScore::default().pick(&[], &mut Rng::new(1)), [0; 0]);
+    }
+
+    #[test]
+    fn ties_spread_over_all_the_best() {
+        let counts = firsts(&MaxScore::default(), &[50.0, 50.0 - 1e-9, 30.0, 30.0, 10.0], 1000);
+        assert!(counts[0] > 400 && counts[1] > 400, "{counts:?}");
+        let counts = firsts(&MaxScore::default(), &[1.0; 3], 300);
+        assert!(counts.iter().all(|n| (70..=130).contains(n)), "{counts:?}");
+    }
+}

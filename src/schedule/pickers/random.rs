@@ -1,0 +1,41 @@
+//! `random-picker`: any candidate, whatever its score.
+
+use serde::Deserialize;
+
+use crate::schedule::{Picker, Rng};
+
+/// Picks at random.
+#[derive(Debug, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+pub struct Random {
+    /// Endpoints to name; at least 1.
+    #[serde(deserialize_with = "super::super::written::positive")]
+    max_num_of_endpoints: u32,
+}
+
+impl Default for Random {
+    fn default() -> Self {
+        Self { max_num_of_endpoints: 1 }
+    }
+}
+
+impl Picker for Random {
+    fn pick(&self, totals: &[f64], rng: &mut Rng) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..totals.len()).collect();
+        rng.shuffle(&mut order);
+        order.truncate(self.max_num_of_endpoints as usize);
+        order
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schedule::pickers::testing::firsts;
+
+    #[test]
+    fn scores_make_no_difference() {
+        let counts = firsts(&Random::default(), &[0.0, 5.0, 100.0], 3000);
+        assert!(counts.iter().all(|n| (900..=1100).contains(n)), "{counts:?}");
+    }
+}

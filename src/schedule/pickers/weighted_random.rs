@@ -1,0 +1,62 @@
+//! `weighted-random-picker`: at random in proportion to the total.
+//!
+//! Efraimidis and Spirakis' A-Res: each candidate draws `u^(1/total)` and the largest keys win, which samples without
+//! replacement. Compared as logarithms, so that small totals do not underflow. Where no total is above zero, any
+//! candidate is as good.
+
+use serde::Deserialize;
+
+use crate::schedule::{Picker, Rng};
+
+/// Picks in proportion to the score.
+#[derive(Debug, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+pub struct WeightedRandom {
+    /// Endpoints to name; at least 1.
+    #[serde(deserialize_with = "super::super::written::positive")]
+    max_num_of_endpoints: u32,
+}
+
+impl Default for WeightedRandom {
+    fn default() -> Self {
+        Self { max_num_of_endpoints: 1 }
+    }
+}
+
+impl Picker for WeightedRandom {
+    fn pick(&self, totals: &[f64], rng: &mut Rng) -> Vec<usize> {
+        let mut drawn: Vec<(usize, f64)> = totals
+            .iter()
+            .map(|total| if *total > 0.0 { rng.unit().ln() / total } else { f64::NEG_INFINITY })
+            .enumerate()
+            .collect();
+        rng.shuffle(&mut drawn);
+        drawn.sort_by(|(_, a), (_, b)| b.total_cmp(a));
+        drawn.truncate(self.max_num_of_endpoints as usize);
+        drawn.into_iter().map(|(index, _)| index).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schedule::pickers::testing::firsts;
+
+    #[test]
+    fn picks_are_in_proportion_to_totals() {
+        for totals in [&[10.0, 90.0][..], &[1.0; 3], &[30.0, 0.0], &[100.0, 90.0, 50.0, 30.0, 20.0]] {
+            let counts = firsts(&WeightedRandom::default(), totals, 10_000);
+            let sum: f64 = totals.iter().sum();
+            for (count, total) in counts.iter().zip(totals) {
+                let (got, wanted) = (*count as f64 / 1e4, total / sum);
+                assert!((got - wanted).abs() < 0.02, "{totals:?}: {counts:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn with_no_total_above_zero_all_take_part() {
+        let counts = firsts(&WeightedRandom::default(), &[0.0, 0.0], 1000);
+        assert!(counts.iter().all(|n| *n > 400), "{counts:?}");
+    }
+}

@@ -1,0 +1,81 @@
+//! A resolved profile and the decision it takes.
+
+use std::fmt;
+
+use super::{Candidate, Decision, Filter, Picker, Ranked, Request, Rng, Scorer};
+
+/// A scorer in a profile.
+pub struct Weighted {
+    /// Its registered name.
+    pub name: &'static str,
+    /// What its score is multiplied by; finite, not negative.
+    pub weight: f64,
+    /// The scorer.
+    pub scorer: Box<dyn Scorer>,
+}
+
+/// Filters, scorers and a picker, ready to decide.
+pub struct Profile {
+    /// In this order.
+    pub filters: Vec<(&'static str, Box<dyn Filter>)>,
+    /// In this order.
+    pub scorers: Vec<Weighted>,
+    /// Name and picker.
+    pub picker: (&'static str, Box<dyn Picker>),
+}
+
+impl Profile {
+    /// Places `request` on one of `candidates`.
+    pub fn decide(&self, request: &Request<'_>, mut candidates: Vec<Candidate<'_>>, rng: &mut Rng) -> Decision {
+        for (_, filter) in &self.filters {
+            filter.filter(request, &mut candidates);
+        }
+        let mut totals = vec![0.0; candidates.len()];
+        let columns: Vec<Vec<Option<f64>>> = self
+            .scorers
+            .iter()
+            .map(|Weighted { weight, scorer, .. }| {
+                let mut scores = vec![None; candidates.len()];
+                scorer.score(request, &candidates, &mut scores);
+                add(&mut totals, &scores, *weight);
+                scores
+            })
+            .collect();
+        let (_, picker) = &self.picker;
+        let order = picker.pick(&totals, rng);
+        let ranked = order.into_iter().filter_map(|index| {
+            Some(Ranked {
+                address: candidates.get(index)?.address.into(),
+                total: *totals.get(index)?,
+                scores: self
+                    .scorers
+                    .iter()
+                    .zip(&columns)
+                    .map(|(scorer, column)| (scorer.name, column.get(index).copied().flatten()))
+                    .collect(),
+            })
+        });
+        Decision { ranked: ranked.collect() }
+    }
+}
+
+/// Adds `weight` times each score; an unknown score counts as the mean of the known ones.
+fn add(totals: &mut [f64], scores: &[Option<f64>], weight: f64) {
+    let (sum, known) = scores.iter().flatten().fold((0.0, 0u32), |(sum, n), score| (sum + score, n + 1));
+    let neutral = if known > 0 { sum / f64::from(known) } else { 0.0 };
+    for (total, score) in totals.iter_mut().zip(scores) {
+        *total += weight * score.unwrap_or(neutral).clamp(0.0, 1.0);
+    }
+}
+
+impl fmt::Debug for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scorers: Vec<_> = self.scorers.iter().map(|s| (s.name, s.weight)).collect();
+        let filters: Vec<_> = self.filters.iter().map(|(name, _)| name).collect();
+        f.debug_struct("Profile")
+            .field("filters", &filters)
+            .field("scorers", &scorers)
+            .field("picker", &self.picker.0)
+            .finish()
+    }
+}

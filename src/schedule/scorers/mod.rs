@@ -1,0 +1,50 @@
+//! A file a scorer.
+
+mod active_request;
+mod kv_cache_utilization;
+mod lora_affinity;
+mod prefix_cache;
+mod queue;
+mod running_requests;
+
+pub(super) use active_request::ActiveRequest;
+pub(super) use kv_cache_utilization::KvCacheUtilization;
+pub(super) use lora_affinity::LoraAffinity;
+pub(super) use prefix_cache::PrefixCache;
+pub(super) use queue::Queue;
+pub(super) use running_requests::RunningRequests;
+
+/// `(max - x) / (max - min)` over the candidates that tell; 1 for all of them when all are equal.
+fn fewest_first(values: impl Iterator<Item = Option<u32>> + Clone, scores: &mut [Option<f64>]) {
+    let known = values.clone().flatten();
+    let (Some(min), Some(max)) = (known.clone().min(), known.max()) else { return };
+    let range = f64::from(max - min);
+    for (score, value) in scores.iter_mut().zip(values) {
+        *score = value.map(|value| if range > 0.0 { f64::from(max - value) / range } else { 1.0 });
+    }
+}
+
+#[cfg(test)]
+mod testing {
+    use crate::schedule::{Candidate, Request, Scorer};
+
+    /// The scores for candidates that differ in what `set` writes.
+    pub(super) fn scores<'a, T: Copy>(
+        scorer: &impl Scorer,
+        request: &Request<'_>,
+        values: &[T],
+        set: impl Fn(&mut Candidate<'a>, T),
+    ) -> Vec<Option<f64>> {
+        let candidates: Vec<_> = values
+            .iter()
+            .map(|value| {
+                let mut candidate = Candidate::named("10.0.0.1:8000");
+                set(&mut candidate, *value);
+                candidate
+            })
+            .collect();
+        let mut scores = vec![None; candidates.len()];
+        scorer.score(request, &candidates, &mut scores);
+        scores
+    }
+}
