@@ -84,9 +84,11 @@ impl Default for WrittenProfile {
 impl WrittenProfile {
     /// Looks every plugin up and builds it from its parameters.
     pub fn resolve(&self) -> Result<Profile, ProfileError> {
-        let filters = self.filters.iter().enumerate().map(|(i, filter)| {
-            build(FILTERS, &format!("filters[{i}]"), &filter.kind, &filter.parameters)
-        });
+        let filters = self
+            .filters
+            .iter()
+            .enumerate()
+            .map(|(i, filter)| build(FILTERS, &format!("filters[{i}]"), &filter.kind, &filter.parameters));
         let scorers = self.scorers.iter().enumerate().map(|(i, scorer)| {
             let path = format!("scorers[{i}]");
             if !(scorer.weight.is_finite() && scorer.weight >= 0.0) {
@@ -110,8 +112,7 @@ fn build<T: ?Sized>(
     kind: &str,
     parameters: &Value,
 ) -> Result<(&'static str, Box<T>), ProfileError> {
-    let plugin =
-        Plugin::find(table, kind).map_err(|message| ProfileError { path: format!("{path}.type"), message })?;
+    let plugin = Plugin::find(table, kind).map_err(|message| ProfileError { path: format!("{path}.type"), message })?;
     let built = plugin.build(parameters).map_err(|BadParameters { path: below, message }| {
         let dot = if below.is_empty() { "" } else { "." };
         ProfileError { path: format!("{path}.parameters{dot}{below}"), message }
