@@ -6,9 +6,11 @@
 
 pub mod client;
 pub mod envoy;
+pub mod fleet;
 
 pub use client::{Answer, Client};
 pub use envoy::{Bootstrap, Envoy};
+pub use fleet::Fleet;
 
 use std::path::{Path, PathBuf};
 

@@ -57,6 +57,11 @@ impl Envoy {
         self.listener
     }
 
+    /// Its admin interface.
+    pub fn admin_address(&self) -> SocketAddr {
+        self.admin_address
+    }
+
     /// A client of this Envoy.
     pub fn client(&self) -> Client {
         Client::new(self.listener)
