@@ -1,1 +1,3 @@
 //! Simulated model servers.
+
+pub mod engine;
