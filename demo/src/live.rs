@@ -41,7 +41,7 @@ impl Live {
             return self.terminal.write_line(&format!("{progress}; {}", servers.collect::<Vec<_>>().join(" | ")));
         }
         let mut table = Table::new();
-        table.load_preset(presets::NOTHING).set_header(["server", "queue", "running", "KV", "picks", "prefix hits"]);
+        table.load_style(presets::NOTHING).set_header(["server", "queue", "running", "KV", "picks", "prefix hits"]);
         for (address, stats) in servers {
             let mut row = vec![address.to_string()];
             row.extend(stats.map_or_else(|| vec!["down".to_owned()], |stats| full(&stats)));

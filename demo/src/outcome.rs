@@ -75,7 +75,7 @@ impl fmt::Display for Comparison {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { round_robin, picker } = self;
         let mut table = Table::new();
-        table.load_preset(presets::NOTHING).set_header(["", "round robin", "picker", ""]);
+        table.load_style(presets::NOTHING).set_header(["", "round robin", "picker", ""]);
         for percent in [50, 90, 99] {
             let (before, after) = (round_robin.ttft(percent), picker.ttft(percent));
             let share = after.as_secs_f64() / before.as_secs_f64().max(f64::MIN_POSITIVE);
@@ -92,7 +92,12 @@ impl fmt::Display for Comparison {
         let seconds = |outcome: &Outcome| format!("{:.1} s", outcome.took.as_secs_f64());
         table.add_row(["all chats done in".into(), seconds(round_robin), seconds(picker), String::new()]);
         for (at, (before, after)) in round_robin.requests.iter().zip(&picker.requests).enumerate() {
-            table.add_row([format!("requests to server {}", at + 1), before.to_string(), after.to_string(), String::new()]);
+            table.add_row([
+                format!("requests to server {}", at + 1),
+                before.to_string(),
+                after.to_string(),
+                String::new(),
+            ]);
         }
         table.column_iter_mut().skip(1).for_each(|column| column.set_cell_alignment(CellAlignment::Right));
         writeln!(f, "{table}\n")?;

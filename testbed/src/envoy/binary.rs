@@ -14,7 +14,8 @@ pub fn envoy() -> Result<PathBuf> {
     }
     let installed = root().join(".tools/envoy/bin");
     let folders = env::var_os("PATH").unwrap_or_default();
-    let found = env::split_paths(&folders).chain([installed]).map(|folder| folder.join("envoy")).find(|path| path.is_file());
+    let found =
+        env::split_paths(&folders).chain([installed]).map(|folder| folder.join("envoy")).find(|path| path.is_file());
     match found {
         Some(path) => Ok(path),
         None => bail!("no Envoy: run ./build.sh test, which installs one, or set ENVOY"),
