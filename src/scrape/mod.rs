@@ -10,6 +10,7 @@
 mod engine;
 mod lora;
 mod metric_spec;
+mod poller;
 mod reading;
 mod series;
 mod signal;
@@ -25,6 +26,7 @@ use std::fmt;
 pub use engine::{Engine, UnknownEngine};
 pub use lora::{MAX_ADAPTER_NAME, MAX_ADAPTERS};
 pub use metric_spec::{MetricSpec, SpecError};
+pub use poller::Poller;
 pub use reading::{Lora, Reading, Signal};
 pub use spec::{CustomSignals, EngineSpec};
 
