@@ -1,5 +1,9 @@
 //! From a Prometheus text to the signals a router needs.
 
+mod spec;
+
+pub use spec::{CustomSignals, Engine, EngineSpec, MetricSpec, SpecError};
+
 use crate::clock::Timestamp;
 
 /// What one scrape said of one server. `None`: the text does not say, which is neither zero nor full.
