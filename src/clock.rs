@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 /// Milliseconds since the Unix epoch, by the proxy's wall clock. All workers of one proxy share it; it may step back.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 pub struct Timestamp(pub u64);
 
 impl Timestamp {

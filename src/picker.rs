@@ -50,8 +50,7 @@ impl Picker {
     /// A picker that knows nothing yet. `seed` makes hashes and choices unpredictable to clients.
     pub fn new(config: Rc<Config>, seed: u64) -> Self {
         let mut rng = Rng::new(seed);
-        let blocks =
-            Blocks { tokens: config.prefix.block_tokens, max: config.prefix.max_blocks, seed: rng.next_u64() };
+        let blocks = Blocks { tokens: config.prefix.block_tokens, max: config.prefix.max_blocks, seed: rng.next_u64() };
         let index = Index::new(config.prefix.max_entries);
         Self { config, blocks, snapshot: None, ids: Vec::new(), ledger: Ledger::default(), index, rng }
     }

@@ -10,7 +10,7 @@ mod lease;
 mod snapshot;
 
 pub use collector::{Answer, Booked, Collector, Outcome, Target};
-pub use endpoint::{Endpoint, EndpointId, Health, Signals};
 pub(crate) use endpoint::fresh;
+pub use endpoint::{Endpoint, EndpointId, Health, Signals};
 pub use lease::{Claim, Lease, Member};
 pub use snapshot::Snapshot;

@@ -75,7 +75,8 @@ impl Scraper {
     pub(super) fn answered(&mut self, call: u32, body_size: usize, metrics: &mut Metrics) {
         let Some(collector) = &mut self.collector else { return };
         let status = abi::header(Headers::CallResponse, ":status");
-        let body = abi::buffer(Buffer::CallResponseBody, self.config.scrape.max_text_bytes.min(body_size)).unwrap_or_default();
+        let body =
+            abi::buffer(Buffer::CallResponseBody, self.config.scrape.max_text_bytes.min(body_size)).unwrap_or_default();
         let answer = Answer {
             status: status.as_deref().and_then(number),
             complete: body.len() == body_size && is_complete(&body),
@@ -118,7 +119,10 @@ impl Scraper {
                     (SCRAPE_DESTINATION, &address),
                     ("accept", "text/plain;version=0.0.4"),
                 ];
-                (endpoint, hostcalls::dispatch_http_call(&self.config.scrape.cluster, headers, None, Vec::new(), timeout))
+                (
+                    endpoint,
+                    hostcalls::dispatch_http_call(&self.config.scrape.cluster, headers, None, Vec::new(), timeout),
+                )
             })
             .collect();
         for (endpoint, call) in calls {

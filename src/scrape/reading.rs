@@ -1,5 +1,7 @@
 //! What a scrape says of a server.
 
+use serde::{Deserialize, Serialize};
+
 use crate::clock::Timestamp;
 
 /// What one scrape said of one server. `None`: the text does not say, which is neither zero nor full.
@@ -20,7 +22,7 @@ pub struct Reading {
 }
 
 /// The adapters of a server, at most [`MAX_ADAPTERS`](super::MAX_ADAPTERS) of them.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lora {
     /// Adapters the server can serve at once; 0 if the text does not say. Ranks hold the same adapters, so this is
     /// the greatest of theirs, not the sum.
@@ -32,10 +34,27 @@ pub struct Lora {
 }
 
 /// A value and when it was read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Signal<T> {
     /// The value.
     pub value: T,
     /// When the scrape that carried it ended.
     pub at: Timestamp,
+}
+
+impl Lora {
+    /// A request for `adapter` runs.
+    pub fn runs(&self, adapter: &[u8]) -> bool {
+        self.running.iter().any(|name| **name == *adapter)
+    }
+
+    /// `adapter` runs or waits.
+    pub fn holds(&self, adapter: &[u8]) -> bool {
+        self.runs(adapter) || self.waiting.iter().any(|name| **name == *adapter)
+    }
+
+    /// One more adapter fits.
+    pub fn has_room(&self) -> bool {
+        self.running.len() + self.waiting.len() < self.max as usize
+    }
 }
