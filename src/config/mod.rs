@@ -1,1 +1,121 @@
-//! To come.
+//! The configuration: written -> checked -> resolved.
+//!
+//! One JSON document serves every role. What a person writes is read into `Written…` types, whose field types refuse
+//! impossible values while reading and so know the place; what concerns several fields is checked when they are
+//! resolved into [`Config`], where nothing is optional or textual any more. The first thing wrong is reported as a
+//! [`ConfigError`] with its path. The comments on the `Written…` types are the user's reference: `docs/configuration.md`
+//! is made from them and from the ranges in their field types.
+
+mod address;
+mod engine;
+mod error;
+mod name;
+mod path;
+mod period;
+mod pool;
+mod prefix;
+mod profile;
+#[cfg(feature = "schema")]
+pub mod reference;
+mod request;
+mod scrape;
+mod strict;
+mod suggest;
+#[cfg(test)]
+mod tests;
+mod whole;
+
+pub use error::ConfigError;
+pub use pool::Pool;
+pub use prefix::Prefix;
+pub use request::Request;
+pub use scrape::Scrape;
+use strict::{object, objects};
+use suggest::choices;
+use whole::Whole;
+
+use crate::schedule::Profile;
+use engine::Engines;
+use pool::WrittenPool;
+use prefix::WrittenPrefix;
+use profile::WrittenProfile;
+use request::WrittenRequest;
+use scrape::WrittenScrape;
+use serde::Deserialize;
+
+/// The configuration of one pool, checked and complete.
+#[derive(Debug)]
+pub struct Config {
+    /// The model servers.
+    pub pool: Pool,
+    /// How their metrics are read.
+    pub scrape: Scrape,
+    /// How request bodies are read.
+    pub request: Request,
+    /// How prompts are cut and remembered.
+    pub prefix: Prefix,
+    /// What happens when no endpoint can be picked.
+    pub failure_mode: FailureMode,
+    /// How an endpoint is chosen.
+    pub profile: Profile,
+}
+
+/// The configuration is one JSON object, the same for scraper and pickers. In Envoy it is the `configuration` of the
+/// plugin: a `google.protobuf.StringValue` with the JSON text, or a `google.protobuf.Struct`, in which YAML can be written.
+/// Only `pool.endpoints` must be given; what is left out keeps its default, also inside an object that is given in part.
+/// Unknown fields, wrong types, values out of range and keys written twice are refused with the place, such as
+/// `pool.endpoints[1].address`; the proxy then keeps the configuration it had, or does not start.
+#[derive(Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(title = "Endpoint picker configuration"))]
+#[serde(deny_unknown_fields)]
+struct Written {
+    /// The model servers among which requests are spread.
+    #[serde(deserialize_with = "object")]
+    pool: WrittenPool,
+    /// How the metrics of the servers are read.
+    #[serde(default, deserialize_with = "object")]
+    scrape: WrittenScrape,
+    /// How request bodies are read.
+    #[serde(default, deserialize_with = "object")]
+    request: WrittenRequest,
+    /// How prompts are cut into blocks, and how much is remembered of who holds which.
+    #[serde(default, deserialize_with = "object")]
+    prefix: WrittenPrefix,
+    /// What happens to a request when no endpoint can be picked for it: nothing is known of the servers yet, or all are
+    /// unhealthy or filtered out.
+    #[serde(default)]
+    failure_mode: FailureMode,
+    /// How an endpoint is chosen: filters, scorers and a picker. If left out: the filters `healthy` and `lora-capacity`;
+    /// `queue-scorer` 2, `kv-cache-utilization-scorer` 2, `prefix-cache-scorer` 3, `lora-affinity-scorer` 1 and
+    /// `active-request-scorer` 2; `max-score-picker` with the best three.
+    #[serde(default, deserialize_with = "object")]
+    profile: WrittenProfile,
+}
+
+/// What happens to a request for which no endpoint can be picked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, serde::Serialize))]
+#[serde(rename_all = "kebab-case")]
+pub enum FailureMode {
+    /// The proxy's own load balancing chooses.
+    FailOpen,
+    /// The request is answered with 503.
+    #[default]
+    FailClose,
+}
+
+/// Reads, checks and resolves a configuration. The error is the first thing found wrong.
+pub fn load(json: &[u8]) -> Result<Config, ConfigError> {
+    let written: Written = strict::parse(json)?;
+    let engines =
+        Engines::resolve(&written.scrape.engines).map_err(|error| error.within("engines").within("scrape"))?;
+    Ok(Config {
+        pool: written.pool.resolve(&engines).map_err(|error| error.within("pool"))?,
+        scrape: written.scrape.resolve().map_err(|error| error.within("scrape"))?,
+        request: written.request.resolve(),
+        prefix: written.prefix.resolve(),
+        failure_mode: written.failure_mode,
+        profile: written.profile.resolve().map_err(|error| error.within("profile"))?,
+    })
+}

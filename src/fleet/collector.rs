@@ -15,11 +15,11 @@ pub struct Target {
     /// Where it listens, for requests and scrapes alike.
     pub address: SocketAddr,
     /// Path of its metrics.
-    pub metrics_path: Box<str>,
+    pub metrics_path: String,
     /// Which metrics carry which signal.
     pub spec: Arc<EngineSpec>,
     /// Labels for filters.
-    pub labels: BTreeMap<Box<str>, Box<str>>,
+    pub labels: BTreeMap<String, String>,
 }
 
 /// What came back from a scrape.

@@ -50,7 +50,7 @@ pub struct Endpoint {
     /// `ip:port` as the proxy's override wants it.
     pub address: Box<str>,
     /// Labels from the configuration.
-    pub labels: BTreeMap<Box<str>, Box<str>>,
+    pub labels: BTreeMap<String, String>,
     /// Its life.
     pub health: Health,
     /// Its signals.
@@ -59,7 +59,7 @@ pub struct Endpoint {
 
 impl Endpoint {
     /// A server of which nothing is known yet.
-    pub fn new(address: SocketAddr, labels: BTreeMap<Box<str>, Box<str>>) -> Self {
+    pub fn new(address: SocketAddr, labels: BTreeMap<String, String>) -> Self {
         Self {
             address: address.to_string().into_boxed_str(),
             labels,

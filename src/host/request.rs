@@ -61,7 +61,7 @@ impl Request {
                 Action::Continue
             }
             Err(why) => {
-                let open = worker.config.failure_mode == FailureMode::Open;
+                let open = worker.config.failure_mode == FailureMode::FailOpen;
                 worker.metrics.borrow_mut().not_picked(why, open);
                 if open { Action::Continue } else { refuse(dialect, why) }
             }

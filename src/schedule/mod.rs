@@ -11,18 +11,17 @@
 mod candidate;
 mod decision;
 mod filters;
+mod parameters;
 mod pickers;
 mod profile;
 pub mod registry;
 mod rng;
 mod scorers;
-mod written;
 
 pub use candidate::{Candidate, Request};
 pub use decision::{Decision, Ranked};
 pub use profile::{Profile, Weighted};
 pub use rng::Rng;
-pub use written::{ProfileError, WrittenPlugin, WrittenProfile, WrittenScorer};
 
 /// Takes candidates out. May keep all, may keep none.
 pub trait Filter {

@@ -14,7 +14,7 @@ const EPSILON: f64 = 1e-6;
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct MaxScore {
     /// Endpoints to name, the pick and those to fall back to; at least 1.
-    #[serde(deserialize_with = "super::super::written::positive")]
+    #[serde(deserialize_with = "super::super::parameters::positive")]
     max_num_of_endpoints: u32,
 }
 

@@ -9,7 +9,7 @@ use crate::schedule::{Picker, Rng};
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct Random {
     /// Endpoints to name; at least 1.
-    #[serde(deserialize_with = "super::super::written::positive")]
+    #[serde(deserialize_with = "super::super::parameters::positive")]
     max_num_of_endpoints: u32,
 }
 

@@ -11,10 +11,10 @@ use crate::schedule::{Candidate, Request, Scorer};
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct ActiveRequest {
     /// Requests in flight up to which an endpoint counts as idle.
-    #[serde(deserialize_with = "super::super::written::whole")]
+    #[serde(deserialize_with = "super::super::parameters::whole")]
     idle_threshold: u32,
     /// Score of the least busy endpoint that is not idle, 0..=1.
-    #[serde(deserialize_with = "super::super::written::share")]
+    #[serde(deserialize_with = "super::super::parameters::share")]
     max_busy_score: f64,
 }
 

@@ -12,10 +12,10 @@ use crate::schedule::{Candidate, Request, Scorer};
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct PrefixCache {
     /// `w`, 0..=1.
-    #[serde(deserialize_with = "super::super::written::share")]
+    #[serde(deserialize_with = "super::super::parameters::share")]
     match_length_weight: f64,
     /// Matched tokens from which the length term is 1; at least 1.
-    #[serde(deserialize_with = "super::super::written::positive")]
+    #[serde(deserialize_with = "super::super::parameters::positive")]
     match_length_scale_tokens: u32,
 }
 

@@ -1,0 +1,42 @@
+//! What is wrong with a configuration, and where.
+
+use std::fmt;
+
+/// The longest path and message, in characters: they quote the user's keys and values and end in a log line.
+const LONGEST: usize = 600;
+
+/// The first thing found wrong in a configuration. Displayed as `path: message`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigError {
+    /// Where: `pool.endpoints[1].address`; empty if it is the document as a whole.
+    pub path: String,
+    /// What is wrong and what would be right.
+    pub message: String,
+}
+
+impl ConfigError {
+    /// An error at `path`, which begins at the object being checked.
+    pub fn at(path: impl fmt::Display, message: impl fmt::Display) -> Self {
+        let short = |text: String| text.chars().take(LONGEST).collect();
+        Self { path: short(path.to_string()), message: short(message.to_string()) }
+    }
+
+    /// The same error seen from the object that holds the checked one as `parent`.
+    #[must_use]
+    pub fn within(mut self, parent: &str) -> Self {
+        let dot = if self.path.is_empty() || self.path.starts_with('[') { "" } else { "." };
+        self.path = format!("{parent}{dot}{}", self.path);
+        self
+    }
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.path.is_empty() {
+            write!(f, "{}: ", self.path)?;
+        }
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for ConfigError {}

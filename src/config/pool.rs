@@ -1,0 +1,96 @@
+//! The pool: which model servers there are.
+
+use super::address::Address;
+use super::engine::{AUTO, Engines};
+use super::name::Name;
+use super::path::HttpPath;
+use super::{ConfigError, objects};
+use crate::fleet::Target;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// More would not fit a snapshot that every worker reads several times a second.
+const MOST_ENDPOINTS: usize = 1024;
+
+/// The model servers of a pool.
+#[derive(Clone, Debug)]
+pub struct Pool {
+    /// Part of the keys in shared data: pools of one proxy that differ in name share nothing.
+    pub name: String,
+    /// 1 to 1024 servers, no address twice, in the order written.
+    pub endpoints: Vec<Target>,
+}
+
+/// The model servers among which requests are spread.
+#[derive(Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub(super) struct WrittenPool {
+    /// Names the pool in shared data, logs and metrics. Pools of one proxy need different names; the scraper and the
+    /// pickers of one pool need the same.
+    #[serde(default = "default_name")]
+    name: Name,
+    /// The servers: 1 to 1024, no address twice.
+    #[serde(deserialize_with = "objects")]
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 1024)))]
+    endpoints: Vec<WrittenEndpoint>,
+}
+
+/// One model server.
+#[derive(Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+struct WrittenEndpoint {
+    /// Where the server listens: `10.0.0.1:8000` or `[2001:db8::1]:8000`. Names are refused: the proxy finds the picked
+    /// address among the resolved members of its cluster, and one that it does not find is passed over silently.
+    address: Address,
+    /// Which metric names the server uses: `auto`, `vllm`, `sglang`, `trtllm-serve`, `triton-tensorrt-llm`, `tgi`,
+    /// `llama.cpp`, `lmdeploy`, or the name of an entry of `scrape.engines`. `auto` tells the engine by the metrics that
+    /// `/metrics` answers with; an engine that answers elsewhere (`trtllm-serve`) must be named.
+    #[serde(default = "default_engine")]
+    engine: String,
+    /// Where the server answers with its metrics. If left out, where its engine usually does.
+    metrics_path: Option<HttpPath>,
+    /// Any labels of the server, such as `{"role": "decode"}`; the values are strings.
+    #[serde(default)]
+    labels: BTreeMap<String, String>,
+}
+
+fn default_name() -> Name {
+    Name("default".to_owned())
+}
+
+fn default_engine() -> String {
+    AUTO.to_owned()
+}
+
+impl WrittenPool {
+    pub(super) fn resolve(self, engines: &Engines) -> Result<Pool, ConfigError> {
+        match self.endpoints.len() {
+            1..=MOST_ENDPOINTS => {}
+            0 => return Err(ConfigError::at("endpoints", "at least one endpoint is needed")),
+            n => return Err(ConfigError::at("endpoints", format!("{n} endpoints are more than {MOST_ENDPOINTS}"))),
+        }
+        let mut first_at = BTreeMap::new();
+        let mut endpoints = Vec::with_capacity(self.endpoints.len());
+        for (i, written) in self.endpoints.into_iter().enumerate() {
+            let here = format!("endpoints[{i}]");
+            let Address(address) = written.address;
+            if let Some(first) = first_at.insert(address, i) {
+                let message = format!("{address} is the address of pool.endpoints[{first}] already");
+                return Err(ConfigError::at("address", message).within(&here));
+            }
+            let engine =
+                engines.get(&written.engine).map_err(|message| ConfigError::at("engine", message).within(&here))?;
+            endpoints.push(Target {
+                address,
+                spec: Arc::clone(&engine.spec),
+                metrics_path: written.metrics_path.map_or_else(|| engine.metrics_path.clone(), |HttpPath(path)| path),
+                labels: written.labels,
+            });
+        }
+        let Name(name) = self.name;
+        Ok(Pool { name, endpoints })
+    }
+}

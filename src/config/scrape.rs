@@ -1,0 +1,83 @@
+//! How the servers' metrics are read.
+
+use super::engine::WrittenEngine;
+use super::period::{Period, Written};
+use super::{ConfigError, Whole, objects};
+use serde::Deserialize;
+use std::time::Duration;
+
+/// How the servers' metrics are read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scrape {
+    /// Between two scrapes of one endpoint, 20 ms to 60 s.
+    pub interval: Duration,
+    /// A signal older than this is not believed; at least twice the interval.
+    pub stale_after: Duration,
+    /// Failed scrapes in a row after which an endpoint is unhealthy, at least 1.
+    pub unhealthy_after: u32,
+    /// The proxy's cluster through which scrapes go, not empty.
+    pub cluster: String,
+    /// Bytes of a metrics text beyond which a scrape counts as failed.
+    pub max_text_bytes: usize,
+}
+
+/// How the metrics of the servers are read.
+#[derive(Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct WrittenScrape {
+    /// How often each endpoint is asked. Scrapes are spread over the interval, and one endpoint is never asked again
+    /// while an answer is due.
+    interval: Period<20, 60_000>,
+    /// How old a signal may be and still be believed; at least twice `interval`, since a single late answer would else
+    /// make a healthy server look unknown. If left out, it grows with `interval` where 2s would be
+    /// too short.
+    #[cfg_attr(feature = "schema", schemars(extend("default" = "2s")))]
+    stale_after: Option<Period<40, 600_000>>,
+    /// How many scrapes in a row must fail before an endpoint counts as unhealthy.
+    unhealthy_after: Whole<1, 1000>,
+    /// The name of the cluster in Envoy's configuration through which the scrapes go. Kong does not use it.
+    cluster: String,
+    /// The longest metrics text, in bytes. A longer one counts as a failed scrape.
+    max_text_bytes: Whole<4096, 67_108_864>,
+    /// Engines that are not built in, for use in `pool.endpoints[].engine`.
+    #[serde(deserialize_with = "objects")]
+    pub(super) engines: Vec<WrittenEngine>,
+}
+
+impl Default for WrittenScrape {
+    fn default() -> Self {
+        Self {
+            interval: Period::ms(100),
+            stale_after: None,
+            unhealthy_after: Whole::of(3),
+            cluster: "endpoint_picker_scrape".to_owned(),
+            max_text_bytes: Whole::of(8 << 20),
+            engines: Vec::new(),
+        }
+    }
+}
+
+impl WrittenScrape {
+    pub(super) fn resolve(self) -> Result<Scrape, ConfigError> {
+        let interval = self.interval.get();
+        let least = interval * 2;
+        let stale_after = self.stale_after.map_or_else(|| least.max(Duration::from_secs(2)), Period::get);
+        if stale_after < least {
+            let (stale_after, interval, least) = (Written(stale_after), Written(interval), Written(least));
+            let message =
+                format!("{stale_after} is less than twice `interval` ({interval}); at least {least} is needed");
+            return Err(ConfigError::at("stale_after", message));
+        }
+        if self.cluster.is_empty() {
+            return Err(ConfigError::at("cluster", "the name of a cluster is needed"));
+        }
+        Ok(Scrape {
+            interval,
+            stale_after,
+            unhealthy_after: self.unhealthy_after.get(),
+            cluster: self.cluster,
+            max_text_bytes: self.max_text_bytes.get() as usize,
+        })
+    }
+}

@@ -1,0 +1,29 @@
+//! Numbers in plugin parameters, with their range.
+
+use serde::{Deserialize, Deserializer, de};
+
+/// A number in 0..=1.
+pub(super) fn share<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    let value = f64::deserialize(deserializer)?;
+    if (0.0..=1.0).contains(&value) { Ok(value) } else { Err(de::Error::custom(format!("{value} is not in 0..=1"))) }
+}
+
+/// A whole number of at least 1.
+pub(super) fn positive<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    at_least(1, deserializer)
+}
+
+/// A whole number of at least 0.
+pub(super) fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    at_least(0, deserializer)
+}
+
+/// Read as a float because a host may hand over 3 as 3.0.
+fn at_least<'de, D: Deserializer<'de>>(min: u32, deserializer: D) -> Result<u32, D::Error> {
+    let value = f64::deserialize(deserializer)?;
+    if value.fract() == 0.0 && (f64::from(min)..=f64::from(u32::MAX)).contains(&value) {
+        Ok(value as u32)
+    } else {
+        Err(de::Error::custom(format!("{value} is not a whole number of at least {min}")))
+    }
+}

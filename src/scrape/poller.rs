@@ -1,0 +1,209 @@
+//! When to scrape which server.
+//!
+//! Each endpoint has a place in the interval of its own, so that scrapes are spread evenly and keep their distance. The
+//! proxy may call late, not at all for a while, or with a clock that stepped back: then a turn is left out, never made
+//! up for. An answer that does not come cannot stop the scrapes: the deadline is kept here, not by the host alone.
+
+use std::time::Duration;
+
+use crate::clock::Timestamp;
+
+/// The turns of all endpoints. Call [`expired`](Self::expired), then [`due`](Self::due), on every tick.
+#[derive(Clone, Debug)]
+pub struct Poller {
+    /// Milliseconds, at least 1.
+    interval: u64,
+    endpoints: Vec<Turn>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Turn {
+    next: Timestamp,
+    under_way: Option<Call>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Call {
+    id: u32,
+    started: Timestamp,
+}
+
+impl Poller {
+    /// Turns for `count` endpoints, the first at once and the last just within `interval`, which is at least 1 ms.
+    pub fn new(count: usize, interval: Duration, now: Timestamp) -> Self {
+        let interval = u64::try_from(interval.as_millis()).unwrap_or(u64::MAX).max(1);
+        let share = |i: usize| Duration::from_millis((interval as f64 * i as f64 / count as f64) as u64);
+        let turn = |i| Turn { next: now.plus(share(i)), under_way: None };
+        Self { interval, endpoints: (0..count).map(turn).collect() }
+    }
+
+    /// How long a call may take: one and a half intervals, so that a slow answer costs one turn and not two.
+    pub fn timeout(&self) -> Duration {
+        Duration::from_millis(self.interval.saturating_add(self.interval / 2))
+    }
+
+    /// The endpoints to scrape now, each at most once and none that has a call under way. An endpoint whose call cannot
+    /// be started has its next turn an interval later.
+    pub fn due(&mut self, now: Timestamp) -> Vec<usize> {
+        let interval = self.interval;
+        let mut due = Vec::new();
+        for (endpoint, turn) in self.endpoints.iter_mut().enumerate() {
+            let ahead = turn.next.0.saturating_sub(now.0);
+            if ahead > interval {
+                // The clock stepped back. The place in the interval stays.
+                turn.next = Timestamp(now.0.saturating_add(ahead % interval));
+            }
+            if turn.under_way.is_none() && turn.next <= now {
+                let late = now.0 - turn.next.0;
+                turn.next = Timestamp(now.0.saturating_add(interval - late % interval));
+                due.push(endpoint);
+            }
+        }
+        due
+    }
+
+    /// The host took the call for `endpoint` and will answer under the id `call`.
+    pub fn started(&mut self, endpoint: usize, call: u32, now: Timestamp) {
+        if let Some(turn) = self.endpoints.get_mut(endpoint) {
+            turn.under_way = Some(Call { id: call, started: now });
+        }
+    }
+
+    /// Which endpoint this call was for, well or badly ended. `None` if it is unknown or has expired: an answer that
+    /// comes too late is no news.
+    pub fn finished(&mut self, call: u32) -> Option<usize> {
+        self.end(|under_way| under_way.id == call).next()
+    }
+
+    /// The endpoints whose call has outlived the timeout, or began in the future because the clock stepped back. Their
+    /// scrape has failed.
+    pub fn expired(&mut self, now: Timestamp) -> Vec<usize> {
+        let timeout = self.timeout();
+        self.end(|call| call.started > now || now.since(call.started) >= timeout).collect()
+    }
+
+    /// Ends the calls that `ended` names.
+    fn end(&mut self, ended: impl Fn(Call) -> bool) -> impl Iterator<Item = usize> {
+        let turns = self.endpoints.iter_mut().enumerate();
+        turns.filter_map(move |(i, turn)| turn.under_way.take_if(|call| ended(*call)).map(|_| i))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const INTERVAL: Duration = Duration::from_millis(100);
+
+    fn at(ms: u64) -> Timestamp {
+        Timestamp(1_000_000 + ms)
+    }
+
+    /// Ticks every 10 ms and lets `answer` say after how many ms a call to an endpoint ends. Gives the starts.
+    fn run(poller: &mut Poller, until: u64, answer: impl Fn(usize) -> Option<u64>) -> Vec<(u64, usize)> {
+        let mut starts = Vec::new();
+        let mut calls: Vec<(u64, u32)> = Vec::new();
+        for now in (0..until).step_by(10) {
+            for (_, call) in calls.extract_if(.., |(end, _)| *end <= now) {
+                poller.finished(call);
+            }
+            poller.expired(at(now));
+            for endpoint in poller.due(at(now)) {
+                let call = starts.len() as u32;
+                poller.started(endpoint, call, at(now));
+                starts.push((now, endpoint));
+                calls.extend(answer(endpoint).map(|after| (now + after, call)));
+            }
+        }
+        starts
+    }
+
+    fn starts_of(starts: &[(u64, usize)], endpoint: usize) -> Vec<u64> {
+        starts.iter().filter(|start| start.1 == endpoint).map(|start| start.0).collect()
+    }
+
+    #[test]
+    fn every_endpoint_has_one_turn_an_interval_and_turns_are_spread_evenly() {
+        let starts = run(&mut Poller::new(5, INTERVAL, at(0)), 1_000, |_| Some(10));
+        assert_eq!(starts.len(), 50);
+        for endpoint in 0..5 {
+            let expected: Vec<_> = (0..10).map(|turn| turn * 100 + 20 * endpoint as u64).collect();
+            assert_eq!(starts_of(&starts, endpoint), expected);
+        }
+    }
+
+    #[test]
+    fn a_slow_endpoint_never_has_two_calls_and_does_not_slow_the_others() {
+        let starts = run(&mut Poller::new(2, INTERVAL, at(0)), 1_000, |i| Some(if i == 0 { 130 } else { 10 }));
+        assert!(starts_of(&starts, 0).windows(2).all(|pair| pair[1] - pair[0] >= 130));
+        assert_eq!(starts_of(&starts, 1).len(), 10);
+    }
+
+    #[test]
+    fn a_host_that_never_answers_cannot_stop_the_scrapes() {
+        let mut poller = Poller::new(1, INTERVAL, at(0));
+        assert!(poller.timeout() < 2 * INTERVAL);
+        assert_eq!(run(&mut poller, 1_000, |_| None).len(), 7, "one every 150 ms");
+    }
+
+    #[test]
+    fn an_expired_call_is_told_once_and_its_late_answer_is_ignored() {
+        let mut poller = Poller::new(1, INTERVAL, at(0));
+        assert_eq!(poller.due(at(0)), [0]);
+        poller.started(0, 7, at(0));
+        assert!(poller.expired(at(149)).is_empty());
+        assert_eq!(poller.expired(at(150)), [0]);
+        assert!(poller.expired(at(150)).is_empty());
+        assert_eq!(poller.finished(7), None);
+    }
+
+    #[test]
+    fn an_answer_is_booked_to_the_endpoint_that_was_asked() {
+        let mut poller = Poller::new(3, INTERVAL, at(0));
+        poller.started(2, 11, at(0));
+        poller.started(0, 12, at(0));
+        assert_eq!(poller.finished(99), None);
+        assert_eq!(poller.finished(11), Some(2));
+        assert_eq!(poller.finished(11), None);
+        assert_eq!(poller.finished(12), Some(0));
+    }
+
+    #[test]
+    fn after_a_pause_each_endpoint_is_scraped_once_and_keeps_its_place() {
+        let mut poller = Poller::new(4, INTERVAL, at(0));
+        poller.due(at(99));
+        let hour = 3_600_000;
+        assert_eq!(poller.due(at(hour)), [0, 1, 2, 3]);
+        assert!(poller.due(at(hour + 1)).is_empty());
+        assert_eq!(poller.due(at(hour + 25)), [1]);
+        assert_eq!(poller.due(at(hour + 50)), [2]);
+    }
+
+    #[test]
+    fn a_clock_that_steps_back_does_not_stop_the_scrapes() {
+        let mut poller = Poller::new(2, INTERVAL, at(500_000));
+        assert_eq!(poller.due(at(500_000)), [0]);
+        poller.started(0, 1, at(500_000));
+        assert_eq!(poller.expired(at(0)), [0]);
+        assert_eq!((0..10).map(|tick| poller.due(at(tick * 10)).len()).sum::<usize>(), 2);
+    }
+
+    #[test]
+    fn a_call_that_could_not_be_started_is_tried_again_an_interval_later() {
+        let mut poller = Poller::new(1, INTERVAL, at(0));
+        assert_eq!(poller.due(at(0)), [0]);
+        assert!(poller.due(at(99)).is_empty());
+        assert_eq!(poller.due(at(100)), [0]);
+    }
+
+    #[test]
+    fn odd_sizes_are_harmless() {
+        assert!(Poller::new(0, INTERVAL, at(0)).due(at(0)).is_empty());
+        let mut poller = Poller::new(2, Duration::ZERO, at(0));
+        assert_eq!(poller.due(at(0)), [0, 1]);
+        let mut poller = Poller::new(2, Duration::MAX, at(0));
+        assert_eq!(poller.due(at(0)), [0]);
+        poller.started(9, 1, at(0));
+        assert_eq!(poller.finished(1), None);
+    }
+}
