@@ -9,17 +9,24 @@ use serde_json::{Value, json};
 use super::binary;
 use crate::root;
 
-/// Where the shipped configuration has what a run changes.
-mod at {
-    pub(super) const SCRAPER: &str = "/bootstrap_extensions/0/typed_config/config";
-    pub(super) const LISTENER: &str = "/static_resources/listeners/0";
-    pub(super) const HTTP: &str = "/static_resources/listeners/0/filter_chains/0/filters/0/typed_config";
-    pub(super) const PICKER: &str =
+/// Where the shipped configuration has what a run changes, as JSON pointers.
+pub mod at {
+    /// The plugin in its role of scraper.
+    pub const SCRAPER: &str = "/bootstrap_extensions/0/typed_config/config";
+    /// The listener.
+    pub const LISTENER: &str = "/static_resources/listeners/0";
+    /// Its connection manager.
+    pub const HTTP: &str = "/static_resources/listeners/0/filter_chains/0/filters/0/typed_config";
+    /// The plugin in its role of picker.
+    pub const PICKER: &str =
         "/static_resources/listeners/0/filter_chains/0/filters/0/typed_config/http_filters/0/typed_config/config";
-    pub(super) const CLUSTER: &str = "/static_resources/clusters/0";
-    pub(super) const FALLBACK: &str = "/static_resources/clusters/0/load_balancing_policy/policies/0\
+    /// The cluster of model servers.
+    pub const CLUSTER: &str = "/static_resources/clusters/0";
+    /// Its policy for requests without a destination.
+    pub const FALLBACK: &str = "/static_resources/clusters/0/load_balancing_policy/policies/0\
                                        /typed_extension_config/typed_config/fallback_policy/policies/0";
-    pub(super) const ADMIN: &str = "/admin/address/socket_address/port_value";
+    /// The admin interface's port.
+    pub const ADMIN: &str = "/admin/address/socket_address/port_value";
 }
 
 /// Envoy's configuration: `envoy.yaml` as shipped, but for what is said here.
@@ -77,6 +84,11 @@ impl Bootstrap {
     pub fn without_scraper(mut self) -> Result<Self> {
         self.remove_scraper()?;
         Ok(self)
+    }
+
+    /// A part of it. The pointer is JSON's.
+    pub fn at(&self, pointer: &str) -> Result<&Value> {
+        self.0.pointer(pointer).with_context(|| format!("envoy.yaml has no {pointer}"))
     }
 
     /// Changes anything else. The pointer is JSON's.

@@ -13,10 +13,10 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tokio::time::{Instant, sleep};
 
-pub use binary::{envoy, module};
-pub use bootstrap::Bootstrap;
+pub use bootstrap::{Bootstrap, at};
 
 use crate::client::Client;
+use crate::root;
 
 /// Longest wait for anything that takes well below a second when the machine is idle.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -152,6 +152,8 @@ fn spawn(bootstrap: &Bootstrap, folder: &TempDir, options: &[&str]) -> Result<Ch
     fs::write(path("envoy.json"), bootstrap.to_string())?;
     let output = File::create(path("access.log"))?;
     Command::new(binary::envoy()?)
+        // The shipped configuration names the module by its path from here.
+        .current_dir(root())
         .arg("--config-path")
         .arg(path("envoy.json"))
         .arg("--admin-address-path")
