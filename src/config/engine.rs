@@ -11,9 +11,12 @@ use std::sync::Arc;
 /// The name of the engine that is told by its metrics.
 pub(super) const AUTO: &str = "auto";
 const DEFAULT_PATH: &str = "/metrics";
+const NO_METRIC: &str = "names no metric; at least one of `waiting`, `running`, `kv_usage`, `block_size`, `num_blocks`, \
+                         `lora` is needed";
 
-/// A model server that is not built in, or that names its metrics differently. A metric is given as `name` or, where
-/// several series share a name, as `name{label="value"}`. At least one signal is needed; what a server does not tell is
+/// A model server that is not built in, or that names its metrics differently. A metric is given by its name as it
+/// stands in the server's text. `name{label="value"}` takes only the series with that label, `name[label]` reads the number
+/// from a label instead of the value, and `a + b` adds two. At least one signal is needed; what a server does not tell is
 /// left out and counts as unknown.
 #[derive(Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -43,6 +46,10 @@ pub(super) struct WrittenEngine {
     #[serde(default, deserialize_with = "metric")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<Metric>"))]
     num_blocks: Option<MetricSpec>,
+    /// Adapters (LoRA), in the labels that vLLM has: `max_lora`, `running_lora_adapters`, `waiting_lora_adapters`.
+    #[serde(default, deserialize_with = "metric")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<Metric>"))]
+    lora: Option<MetricSpec>,
 }
 
 /// A metric as written, for the schema.
@@ -69,13 +76,8 @@ impl WrittenEngine {
             kv_usage: self.kv_usage.clone(),
             block_size: self.block_size.clone(),
             num_blocks: self.num_blocks.clone(),
-            lora: None,
+            lora: self.lora.clone(),
         }
-    }
-
-    fn tells_nothing(&self) -> bool {
-        let signals = [&self.waiting, &self.running, &self.kv_usage, &self.block_size, &self.num_blocks];
-        signals.iter().all(|signal| signal.is_none())
     }
 }
 
@@ -98,16 +100,12 @@ impl Engines {
         }
         for (i, engine) in written.iter().enumerate() {
             let Name(name) = &engine.name;
-            if engine.tells_nothing() {
-                return Err(ConfigError::at(
-                    format!("[{i}]"),
-                    format!(
-                        "the engine {name} names no metric; at least one of `waiting`, `running`, `kv_usage`, `block_size`, `num_blocks` is needed"
-                    ),
-                ));
+            let signals = engine.signals();
+            if signals == CustomSignals::default() {
+                return Err(ConfigError::at(format!("[{i}]"), format!("the engine {name} {NO_METRIC}")));
             }
             let path = engine.metrics_path.as_ref().map_or(DEFAULT_PATH, |HttpPath(path)| path);
-            if engines.insert(name.clone(), known(EngineSpec::custom(engine.signals()), path)).is_some() {
+            if engines.insert(name.clone(), known(EngineSpec::custom(signals), path)).is_some() {
                 return Err(ConfigError::at(
                     format!("[{i}].name"),
                     format!("an engine named {name} is already there; choose another name"),

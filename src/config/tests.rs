@@ -73,7 +73,7 @@ mod accepted {
                 {"address": "[2001:db8:0::1]:8001", "engine": "trtllm-serve"},
                 {"address": "10.0.0.3:8000", "engine": "mine"}]},
             "scrape": {"interval": "0.2s", "stale_after": "1m", "unhealthy_after": 1, "cluster": "c", "max_text_bytes": 4096,
-                "engines": [{"name": "mine", "metrics_path": "/own", "waiting": "q{k=\"waiting\"}", "running": "r"}]},
+                "engines": [{"name": "mine", "metrics_path": "/own", "waiting": "q{k=\"waiting\"}", "running": "r", "lora": "l"}]},
             "request": {"max_body_bytes": 1024},
             "prefix": {"block_tokens": 16, "max_blocks": 1, "capacity_blocks": 9, "max_entries": 1000},
             "failure_mode": "fail-open",
@@ -89,6 +89,7 @@ mod accepted {
         let signals = CustomSignals {
             waiting: Some(MetricSpec::parse(r#"q{k="waiting"}"#).unwrap()),
             running: Some(MetricSpec::parse("r").unwrap()),
+            lora: Some(MetricSpec::parse("l").unwrap()),
             ..CustomSignals::default()
         };
         assert_eq!((&*c.spec, &*c.metrics_path), (&EngineSpec::custom(signals), "/own"));
@@ -444,7 +445,7 @@ mod engines {
         refused(
             engines(r#"{"name": "a"}"#),
             "scrape.engines[0]: the engine a names no metric; at least one of `waiting`, `running`, `kv_usage`, \
-             `block_size`, `num_blocks` is needed",
+             `block_size`, `num_blocks`, `lora` is needed",
         );
     }
 
