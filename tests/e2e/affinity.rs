@@ -3,6 +3,7 @@
 use anyhow::Result;
 use serde_json::{Value, json};
 use sim::server::ServerConfig;
+use testbed::{Client, Envoy};
 
 use crate::{Stack, ask, words};
 
@@ -32,7 +33,7 @@ async fn a_conversation_stays_with_the_server_that_has_its_prefix() -> Result<()
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_adapter_is_served_where_it_is_loaded() -> Result<()> {
-    let adapters: Vec<String> = ["red", "green", "blue"].map(String::from).into();
+    let adapters: Vec<String> = ["red", "green", "blue", "first"].map(String::from).into();
     let mut servers = ServerConfig { adapters: adapters.clone(), ..ServerConfig::default() };
     servers.engine.max_loras = 2;
     let profile = json!({ "scorers": [{ "type": "lora-affinity-scorer" }], "picker": { "type": "max-score-picker" } });
@@ -41,11 +42,15 @@ async fn an_adapter_is_served_where_it_is_loaded() -> Result<()> {
     let body =
         |model: &str, prompt: &str, tokens: u32| json!({ "model": model, "prompt": prompt, "max_tokens": tokens });
 
-    for adapter in &adapters {
+    // A server that never had an adapter says nothing of them.
+    for server in stack.fleet.addresses() {
+        ask(&Client::new(*server), "/v1/completions", &body("first", "Good morning", 1)).await?;
+    }
+    for adapter in ["red", "green", "blue"] {
         // An engine tells of an adapter only while a request uses it.
         let (client, long) = (stack.client.clone(), body(adapter, &words(1, 50), 200));
         let held = tokio::spawn(async move { ask(&client, "/v1/completions", &long).await });
-        let is_running = async |_: &testbed::Envoy| {
+        let is_running = async |_: &Envoy| {
             let running = stack.fleet.stats().into_iter().flatten().any(|stats| stats.running > 0);
             running.then_some(())
         };

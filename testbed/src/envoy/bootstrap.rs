@@ -62,7 +62,10 @@ impl Bootstrap {
     /// Changes the picker's own configuration, which the scraper shares.
     pub fn picker(mut self, change: impl Fn(&mut Value)) -> Result<Self> {
         for plugin in [at::SCRAPER, at::PICKER] {
-            change(self.get(&format!("{plugin}/configuration/value"))?);
+            // There may be no scraper any more.
+            if let Some(config) = self.0.pointer_mut(&format!("{plugin}/configuration/value")) {
+                change(config);
+            }
         }
         Ok(self)
     }
@@ -91,9 +94,10 @@ impl Bootstrap {
         self.0.pointer(pointer).with_context(|| format!("envoy.yaml has no {pointer}"))
     }
 
-    /// Changes anything else. The pointer is JSON's.
+    /// Sets a field of an object that is there. The pointer is JSON's.
     pub fn set(mut self, pointer: &str, value: Value) -> Result<Self> {
-        *self.get(pointer)? = value;
+        let (parent, field) = pointer.rsplit_once('/').context("a pointer begins with a slash")?;
+        self.get(parent)?.as_object_mut().context("not an object")?.insert(field.to_owned(), value);
         Ok(self)
     }
 

@@ -6,6 +6,7 @@ mod bootstrap;
 use std::fs::{self, File};
 use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -26,7 +27,7 @@ const POLL: Duration = Duration::from_millis(10);
 /// A running Envoy; killed when dropped.
 #[derive(Debug)]
 pub struct Envoy {
-    process: Child,
+    process: Mutex<Child>,
     folder: TempDir,
     admin: reqwest::Client,
     admin_address: SocketAddr,
@@ -42,7 +43,7 @@ impl Envoy {
     /// The same with this number of worker threads.
     pub async fn start_with(bootstrap: &Bootstrap, workers: u32) -> Result<Self> {
         let folder = tempfile::tempdir()?;
-        let process = spawn(bootstrap, &folder, &["--concurrency", &workers.to_string()])?;
+        let process = Mutex::new(spawn(bootstrap, &folder, &["--concurrency", &workers.to_string()])?);
         let nowhere = SocketAddr::from(([127, 0, 0, 1], 0));
         let admin = reqwest::Client::builder().no_proxy().timeout(PATIENCE).build()?;
         let mut envoy = Self { process, folder, admin, admin_address: nowhere, listener: nowhere };
@@ -116,8 +117,7 @@ impl Envoy {
     }
 
     fn alive(&self) -> bool {
-        // A zombie has no command line.
-        fs::read(format!("/proc/{}/cmdline", self.process.id())).is_ok_and(|line| !line.is_empty())
+        self.process.lock().is_ok_and(|mut process| matches!(process.try_wait(), Ok(None)))
     }
 
     fn read_admin_address(&self) -> Option<SocketAddr> {
@@ -133,9 +133,10 @@ impl Envoy {
 
 impl Drop for Envoy {
     fn drop(&mut self) {
+        let process = self.process.get_mut().unwrap_or_else(PoisonError::into_inner);
         // It may have ended by itself.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
+        let _ = process.kill();
+        let _ = process.wait();
     }
 }
 
