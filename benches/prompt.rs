@@ -4,7 +4,8 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use endpoint_picker::prefix::{EndpointId, Index};
+use endpoint_picker::fleet::EndpointId;
+use endpoint_picker::prefix::Index;
 use endpoint_picker::prompt::{Blocks, Chain, Dialect, read};
 
 /// A chat of `size` bytes: a system prompt, then turns of some lines each, as escaped as real ones are.

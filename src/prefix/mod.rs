@@ -22,14 +22,10 @@ mod tests;
 
 use hashbrown::HashMap;
 
+use crate::fleet::EndpointId;
 use crate::prompt::Chain;
 
 use self::generations::{Generations, Holder, Prehashed};
-
-/// An endpoint in one of its lives: a hash of address, port and generation. A server that left and came back, with an
-/// empty cache, is another one; so are two ports of one address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct EndpointId(pub u64);
 
 /// Endpoints known at once. Past it the one that was sent nothing for longest is forgotten, which is as good as cold.
 pub const MAX_ENDPOINTS: usize = 4096;

@@ -33,7 +33,7 @@ fn the_longest_shared_prefix_is_found_for_each_endpoint() {
     assert_eq!(lookup(&index, &[asked], &[A, B, EndpointId(3)]), [10, 4, 0]);
     assert_eq!(lookup(&index, &[chain(7, 10, 1, 30)], &[B, A]), [4, 30]);
     assert_eq!(lookup(&index, &[], &[A]), [0]);
-    assert_eq!(lookup(&index, &[whole(1, 5)], &[]), []);
+    assert!(lookup(&index, &[whole(1, 5)], &[]).is_empty());
 }
 
 #[test]
