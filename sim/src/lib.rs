@@ -6,7 +6,7 @@
 //!   served, prompts in chunks. One long prompt holds up everybody; that is what a good picker steers around.
 //! - **Time** as fixed plus linear terms in prompt tokens, decoding requests, context tokens and attended pairs
 //!   ([`engine::StepTime`]). With the RTX 4090's constants the engine follows a published run of a real vLLM in its
-//!   running, waiting and cache curves to about 5 % on average (`tests/calibration.rs`).
+//!   running, waiting and cache curves to about 5 % on average (`tests/engine/calibration.rs`).
 //! - **The KV cache**: paged, reference-counted, with a prefix cache per model and adapter, least recently used out
 //!   first and a prompt's tail before its head; admission that waits for blocks; preemption by recomputation.
 //! - **LoRA slots**: a request whose adapter finds no slot waits and lets others pass; loading takes time.

@@ -1,13 +1,10 @@
 //! The engine against a published vLLM 0.19 run: Llama-3.1-8B on an RTX 4090, 300 requests at 10 per second, the cache
 //! full for three minutes with up to 234 requests waiting (casys-kaist/LLMServingSim, `bench/examples`).
 
-// Lets the lints see that all of it is tests.
-#![cfg(test)]
-
-use std::path::PathBuf;
-
 use serde_json::Value;
 use sim::engine::{Config, Engine, Prompt, Request, StepTime};
+
+use crate::shared_lines;
 
 /// One second of the run.
 #[derive(Clone, Copy, Debug, Default)]
@@ -87,22 +84,16 @@ fn replay(config: Config, run: &Run) -> Vec<Sample> {
 }
 
 fn load() -> Option<Run> {
-    let shared = std::env::var_os("ENDPOINT_PICKER_SHARED")
-        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../shared"), PathBuf::from);
-    let read = |file: &str| std::fs::read_to_string(shared.join("data/calib").join(file)).ok();
-    let files = (read("RTX4090_Llama-3.1-8B__requests.jsonl"), read("RTX4090_Llama-3.1-8B__timeseries.csv"));
-    let (Some(requests), Some(series)) = files else {
-        println!("skipped: no calibration data in the shared data directory {}", shared.display());
-        return None;
-    };
+    let requests = shared_lines("calib/RTX4090_Llama-3.1-8B__requests.jsonl")?;
+    let series = shared_lines("calib/RTX4090_Llama-3.1-8B__timeseries.csv")?;
     // The series counts from the run's start, 2026-08-20T23:19:39.992Z.
     const START: f64 = 1_787_267_979.992;
-    let requests = requests.lines().map(|line| {
+    let requests = requests.iter().map(|line| {
         let request: Value = serde_json::from_str(line).expect("a JSON line");
         let tokens = |key: &str| request[key].as_u64().and_then(|n| u32::try_from(n).ok()).expect("a token count");
         (request["arrival_time"].as_f64().expect("a time") - START, tokens("input_toks"), tokens("output_toks"))
     });
-    let samples = series.lines().skip(1).map(|line| {
+    let samples = series.iter().skip(1).map(|line| {
         let fields: Vec<f64> = line.split(',').map(|field| field.parse().expect("a number")).collect();
         Sample { running: fields[3], waiting: fields[4], kv_percent: fields[5] }
     });
