@@ -1,5 +1,5 @@
-//! The engine in virtual time against public data, found in the shared data directory: `../shared` beside the
-//! repository, or `ENDPOINT_PICKER_SHARED`. Without it these tests say so and pass.
+//! The engine in virtual time against public data from the shared data directory (or `ENDPOINT_PICKER_SHARED`). Where it
+//! is absent these tests say so and pass.
 
 // Lets the lints see that all of it is tests.
 #![cfg(test)]
