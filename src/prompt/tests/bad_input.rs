@@ -99,10 +99,10 @@ fn nesting_however_deep_is_no_trouble() {
     for (depth, open, close) in [
         (200, "[", "]"),
         (100_000, "[", "]"),
-        (100_000, r#"{"content":"#, "}"),
-        (20_000, r#"[{"type":"tool_result","content":"#, "}]"),
-        (20_000, r#"{"role":"user","content":["#, "]}"),
-        (20_000, r#"{"tool_calls":[{"function":"#, "}]}"),
+        (20_000, r#"{"content":"#, "}"),
+        (5_000, r#"[{"type":"tool_result","content":"#, "}]"),
+        (5_000, r#"{"role":"user","content":["#, "]}"),
+        (5_000, r#"{"tool_calls":[{"function":"#, "}]}"),
     ] {
         let value = format!("{}1{}", open.repeat(depth), close.repeat(depth));
         for (dialect, key) in [
