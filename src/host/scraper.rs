@@ -52,10 +52,14 @@ impl Scraper {
             self.collector = None;
             return;
         };
-        if self.collector.is_none() {
-            self.take_over(current.as_ref(), metrics, now);
-        }
-        let Some(collector) = &mut self.collector else { return };
+        let Some(collector) = &mut self.collector else {
+            // Others may claim it in the same moment; who writes it down first has it.
+            if abi::set_shared(&self.keys.lease, &lease.encode(&self.keys.lease), found.cas).is_ok() {
+                self.take_over(current.as_ref(), metrics, now);
+                self.scrape(metrics, now);
+            }
+            return;
+        };
         for booked in collector.expire(now) {
             report(&self.config, &booked, metrics);
         }

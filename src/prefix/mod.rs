@@ -22,14 +22,10 @@ mod tests;
 
 use hashbrown::HashMap;
 
+use crate::fleet::EndpointId;
 use crate::prompt::Chain;
 
 use self::generations::{Generations, Holder, Prehashed};
-
-/// An endpoint in one of its lives: a hash of address, port and generation. A server that left and came back, with an
-/// empty cache, is another one; so are two ports of one address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct EndpointId(pub u64);
 
 /// Endpoints known at once. Past it the one that was sent nothing for longest is forgotten, which is as good as cold.
 pub const MAX_ENDPOINTS: usize = 4096;
@@ -58,6 +54,15 @@ struct Slot {
     capacity: u32,
     /// The last insert for it.
     used: u64,
+}
+
+/// What a lookup needs of an endpoint it asks for, and what it found. One that is not asked for holds nothing.
+#[derive(Clone, Copy, Default)]
+struct Run {
+    life: u16,
+    now: u32,
+    capacity: u32,
+    length: u32,
 }
 
 impl Slot {
@@ -98,13 +103,18 @@ impl Index {
     pub fn lookup(&self, chains: &[Chain], endpoints: &[EndpointId], matched: &mut Vec<u32>) {
         matched.clear();
         matched.resize(endpoints.len(), 0);
-        let places: Vec<Option<u16>> = endpoints.iter().map(|id| self.by_id.get(id).copied()).collect();
-        let mut runs = vec![0; self.slots.len()];
+        let mut runs = vec![Run::default(); self.slots.len()];
+        let place = |id| self.by_id.get(id).map(|place| usize::from(*place));
+        for place in endpoints.iter().filter_map(place) {
+            if let Some((run, slot)) = runs.get_mut(place).zip(self.slots.get(place)) {
+                *run = Run { life: slot.life, now: slot.now(), capacity: slot.capacity, length: 0 };
+            }
+        }
         for chain in chains {
-            runs.fill(0);
-            self.runs(chain, &mut runs);
-            for (matched, place) in matched.iter_mut().zip(&places) {
-                *matched += place.and_then(|place| runs.get(usize::from(place))).copied().unwrap_or(0);
+            runs.iter_mut().for_each(|run| run.length = 0);
+            self.measure(chain, &mut runs);
+            for (matched, id) in matched.iter_mut().zip(endpoints) {
+                *matched += place(id).and_then(|place| runs.get(place)).map_or(0, |run| run.length);
             }
         }
     }
@@ -131,15 +141,15 @@ impl Index {
         }
     }
 
-    /// Counts for every endpoint the blocks it holds from the head of the chain on.
-    fn runs(&self, chain: &Chain, runs: &mut [u32]) {
+    /// Sets the length of each run to the blocks its endpoint holds from the head of the chain on.
+    fn measure(&self, chain: &Chain, runs: &mut [Run]) {
         for (hash, depth) in chain.hashes.iter().zip(0..) {
             let mut held = false;
             self.blocks.holders(*hash, |holder| {
-                let place = usize::from(holder.slot);
-                let Some((slot, run)) = self.slots.get(place).zip(runs.get_mut(place)) else { return };
-                if *run == depth && slot.holds(holder) {
-                    *run += 1;
+                let Some(run) = runs.get_mut(usize::from(holder.slot)) else { return };
+                let holds = run.life == holder.life && run.now.wrapping_sub(holder.stamp) < run.capacity;
+                if holds && run.length == depth {
+                    run.length += 1;
                     held = true;
                 }
             });

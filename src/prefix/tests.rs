@@ -33,7 +33,7 @@ fn the_longest_shared_prefix_is_found_for_each_endpoint() {
     assert_eq!(lookup(&index, &[asked], &[A, B, EndpointId(3)]), [10, 4, 0]);
     assert_eq!(lookup(&index, &[chain(7, 10, 1, 30)], &[B, A]), [4, 30]);
     assert_eq!(lookup(&index, &[], &[A]), [0]);
-    assert_eq!(lookup(&index, &[whole(1, 5)], &[]), []);
+    assert!(lookup(&index, &[whole(1, 5)], &[]).is_empty());
 }
 
 #[test]
@@ -137,14 +137,14 @@ fn p47_a_server_that_left_is_not_matched_and_comes_back_cold() {
 #[test]
 fn p47_endpoints_come_and_go_for_ever_in_bounded_memory() {
     let mut index = Index::new(1000);
-    for id in 0..3 * MAX_ENDPOINTS as u64 {
+    for id in 0..MAX_ENDPOINTS as u64 + 100 {
         index.insert(&[whole(1, 2)], EndpointId(id), 1000);
         index.insert(&[whole(2, 2)], EndpointId(u64::MAX), 1000);
     }
     assert!(index.slots.len() <= MAX_ENDPOINTS && index.by_id.len() <= MAX_ENDPOINTS && index.blocks.len() <= 1000);
     assert_eq!(lookup(&index, &[whole(2, 2)], &[EndpointId(u64::MAX), EndpointId(0)]), [2, 0], "the one in use stays");
     // The place of an endpoint that was forgotten was given to another; what was noted for the first is not the other's.
-    let last = EndpointId(3 * MAX_ENDPOINTS as u64 - 1);
+    let last = EndpointId(MAX_ENDPOINTS as u64 + 99);
     index.insert(&[whole(3, 1)], EndpointId(5), 1000);
     assert_eq!(lookup(&index, &[whole(1, 2)], &[last, EndpointId(5)]), [2, 0]);
 }

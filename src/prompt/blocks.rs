@@ -109,11 +109,10 @@ impl<'b> Chainer<'b> {
     }
 
     pub(super) fn text(&mut self, text: Text<'_>) {
-        text.pieces(|piece| {
-            self.push(piece);
-            if piece == [MARK] {
-                self.push(piece);
-            }
+        text.pieces(|piece| match piece {
+            [MARK] => self.push(&[MARK, MARK]),
+            [byte] if self.partial.len() + 1 < self.size => self.byte(*byte),
+            _ => self.push(piece),
         });
         if text.cut {
             self.freeze();
@@ -142,6 +141,15 @@ impl<'b> Chainer<'b> {
             }
         }
         self.partial.extend_from_slice(bytes);
+    }
+
+    /// A byte that does not complete a block; most escapes are one.
+    #[inline]
+    fn byte(&mut self, byte: u8) {
+        self.bytes += 1;
+        if !self.frozen && self.room > 0 {
+            self.partial.push(byte);
+        }
     }
 
     fn block(&mut self, block: &[u8]) {

@@ -101,7 +101,7 @@ static CALL: Table<5> = Table {
 };
 
 /// Objects inside objects that are put in order; deeper ones go in as they stand. A tool result with parts needs four.
-const MAX_DEPTH: u32 = 8;
+const MAX_DEPTH: u32 = 4;
 
 /// Claude Code puts a block that changes with each request before its system prompt; model servers drop it.
 const BILLING_HEADER: &[u8] = b"x-anthropic-billing-header";
@@ -165,19 +165,19 @@ impl<'b> Form<'b> {
         self.chainer.mark(b'{');
         let before = cursor.rest();
         let fields = table.read(cursor);
-        self.members(fields, table, cursor.since(before));
+        self.members(&fields, table, cursor.since(before));
         self.chainer.mark(b'}');
     }
 
-    fn members<const N: usize>(&mut self, fields: Fields<'_, N>, table: &Table<N>, raw: &[u8]) {
+    fn members<const N: usize>(&mut self, fields: &Fields<'_, N>, table: &Table<N>, raw: &[u8]) {
         let mut known = false;
         let tagged = table.members.iter().zip(table.tag..);
-        for (place, (value, ((_, shape), tag))) in fields.found.into_iter().zip(tagged).enumerate() {
+        for (place, (value, ((_, shape), tag))) in fields.found.iter().zip(tagged).enumerate() {
             self.freeze_if(!fields.whole && (value.is_none() || place >= table.lead));
             let Some(value) = value else { continue };
             known |= *shape != Kind;
             if !value.is_empty() {
-                self.member(value, *shape, tag);
+                self.member(*value, *shape, tag);
             }
             self.freeze_if(value.cut);
         }
@@ -208,7 +208,7 @@ impl<'b> Form<'b> {
     fn content(&mut self, content: Value<'_>) {
         if content.is_object() {
             let fields = PART.read(&mut content.cursor());
-            return self.members(fields, &PART, content.raw);
+            return self.members(&fields, &PART, content.raw);
         }
         if !content.is_array() {
             return self.plain(content);
@@ -230,7 +230,7 @@ impl<'b> Form<'b> {
                 self.chainer.mark(b',');
             }
             match part {
-                Some(fields) => self.members(fields, &PART, cursor.since(before)),
+                Some(fields) => self.members(&fields, &PART, cursor.since(before)),
                 None => cursor.value().into_iter().for_each(|value| self.plain(value)),
             }
         }

@@ -149,6 +149,22 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    /// The number the cursor is at, and whether more digits might have followed. Made for token ids: modulo 2^32, without
+    /// its sign and fraction.
+    pub(super) fn number(&mut self) -> (u32, bool) {
+        if self.rest.first() == Some(&b'-') {
+            self.advance(1);
+        }
+        let (mut number, mut digits) = (0u32, 0);
+        for byte in self.rest.iter().take_while(|byte| byte.is_ascii_digit()) {
+            number = number.wrapping_mul(10).wrapping_add(u32::from(byte - b'0'));
+            digits += 1;
+        }
+        self.advance(digits);
+        let closed = matches!(self.rest.first(), Some(b',' | b']')) || self.skip_literal();
+        (number, !closed)
+    }
+
     /// The next byte, white space or not.
     pub(super) fn take(&mut self) -> Option<u8> {
         let (first, rest) = self.rest.split_first()?;
@@ -165,6 +181,7 @@ impl<'a> Cursor<'a> {
         before.get(..before.len() - self.rest.len()).unwrap_or(before)
     }
 
+    #[inline]
     fn advance(&mut self, bytes: usize) {
         self.rest = self.rest.get(bytes..).unwrap_or_default();
     }
@@ -172,10 +189,14 @@ impl<'a> Cursor<'a> {
     /// False: the input ended before the closing quote.
     fn skip_string(&mut self) -> bool {
         self.advance(1);
-        while let Some(at) = find(self.rest, b'"', b'\\') {
-            let quote = self.rest.get(at) == Some(&b'"');
-            self.advance(if quote { at + 1 } else { at + 2 });
-            if quote {
+        let mut end = 0;
+        while let Some(at) = self.rest.get(end..).and_then(|rest| find(rest, [b'"'])) {
+            let (inside, _) = self.rest.split_at_checked(end + at).unwrap_or_default();
+            end += at + 1;
+            let backslashes = inside.iter().rev().take_while(|byte| **byte == b'\\').count();
+            // An odd one escapes the quote; the others escape each other.
+            if backslashes % 2 == 0 {
+                self.advance(end);
                 return true;
             }
         }
@@ -186,24 +207,23 @@ impl<'a> Cursor<'a> {
     /// Any closing bracket closes: which one it is makes no difference to where the value ends in valid JSON.
     fn skip_container(&mut self) -> bool {
         let mut depth = 0usize;
-        while let Some(at) = self.rest.iter().position(|byte| matches!(byte, b'"' | b'{' | b'[' | b'}' | b']')) {
-            match self.rest.get(at) {
-                Some(b'"') => {
-                    self.advance(at);
+        while let Some((byte, rest)) = self.rest.split_first() {
+            match byte {
+                b'"' => {
                     if !self.skip_string() {
                         return false;
                     }
                     continue;
                 }
-                Some(b'{' | b'[') => depth += 1,
-                _ => depth -= 1,
+                b'{' | b'[' => depth += 1,
+                b'}' | b']' => depth -= 1,
+                _ => {}
             }
-            self.advance(at + 1);
+            self.rest = rest;
             if depth == 0 {
                 return true;
             }
         }
-        self.rest = &[];
         false
     }
 
@@ -217,21 +237,28 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Where the first of two bytes is, a word at a time.
-pub(super) fn find(bytes: &[u8], one: u8, other: u8) -> Option<usize> {
+/// Where the first byte of `bytes` is that is one of `wanted`, eight at a time.
+#[inline]
+pub(super) fn find<const N: usize>(bytes: &[u8], wanted: [u8; N]) -> Option<usize> {
     const LOW: u64 = u64::from_le_bytes([0x01; 8]);
     const HIGH: u64 = u64::from_le_bytes([0x80; 8]);
-    let (one_eight, other_eight) = (LOW * u64::from(one), LOW * u64::from(other));
-    let (words, tail) = bytes.as_chunks::<8>();
-    for (at, word) in words.iter().enumerate() {
+    let spread = wanted.map(|byte| LOW * u64::from(byte));
+    // The top bit of the lowest byte that is wanted; a borrow can mark only bytes above it.
+    let hits = |word: &[u8; 8]| {
         let word = u64::from_le_bytes(*word);
-        let (x, y) = (word ^ one_eight, word ^ other_eight);
-        // The top bit of the lowest zero byte of x or y; a borrow can mark only bytes above it.
-        let hit = ((x.wrapping_sub(LOW) & !x) | (y.wrapping_sub(LOW) & !y)) & HIGH;
+        let zero_bytes = |x: u64| x.wrapping_sub(LOW) & !x;
+        spread.iter().fold(0, |hits, byte| hits | zero_bytes(word ^ byte)) & HIGH
+    };
+    let (words, tail) = bytes.as_chunks::<8>();
+    let (fours, rest) = words.as_chunks::<4>();
+    let blank = 4 * fours.iter().take_while(|four| four.iter().fold(0, |all, word| all | hits(word)) == 0).count();
+    let last = words.get(blank..).unwrap_or(rest);
+    for (at, word) in last.iter().enumerate() {
+        let hit = hits(word);
         if hit != 0 {
-            return Some(at * 8 + hit.trailing_zeros() as usize / 8);
+            return Some((blank + at) * 8 + hit.trailing_zeros() as usize / 8);
         }
     }
-    let in_tail = tail.iter().position(|byte| *byte == one || *byte == other)?;
+    let in_tail = tail.iter().position(|byte| wanted.contains(byte))?;
     Some(words.len() * 8 + in_tail)
 }

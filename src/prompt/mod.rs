@@ -1,7 +1,7 @@
 //! From a request body to what a scheduler needs: model, prefix blocks, token estimate.
 //!
-//! The body is scanned once for the fields that matter, without building a tree ([`json`]). Then the prompt is written in
-//! a canonical form ([`form`]) and hashed block by block ([`blocks`]). So the order of fields, white space and the way
+//! The body is scanned once for the fields that matter, without building a tree (`json`). Then the prompt is written in
+//! a canonical form (`form`) and hashed block by block (`blocks`). So the order of fields, white space and the way
 //! letters are escaped make no difference, and a prompt that grows keeps the blocks it had.
 //!
 //! Nothing is ever rejected: that is the model server's business. What cannot be understood gives a [`Prompt`] with
@@ -227,11 +227,10 @@ impl Reader<'_> {
     fn ids(&mut self, cursor: &mut Cursor<'_>) {
         self.form.chainer.begin(!self.root);
         while let Some(b'-' | b'0'..=b'9') = cursor.element() {
-            let Some(id) = cursor.value() else { break };
-            if id.cut {
+            let (id, cut) = cursor.number();
+            if cut {
                 self.form.chainer.freeze();
             }
-            let id = Value { cut: false, ..id }.count().unwrap_or(u32::MAX);
             self.form.chainer.push(&id.to_le_bytes());
         }
         self.form.chainer.end();

@@ -24,24 +24,47 @@ impl Text<'_> {
     #[inline]
     pub(super) fn pieces(self, mut sink: impl FnMut(&[u8])) {
         let mut rest = self.raw;
-        while let Some(at) = find(rest, b'\\', MARK) {
+        while let Some(at) = find(rest, [b'\\', MARK]) {
             let (plain, from) = rest.split_at_checked(at).unwrap_or((rest, &[]));
             if !plain.is_empty() {
                 sink(plain);
             }
-            if from.first() == Some(&MARK) {
-                sink(&[MARK]);
-                rest = from.get(1..).unwrap_or_default();
-                continue;
-            }
-            let Some(escape) = Escape::read(from, self.cut) else { return };
-            escape.emit(&mut sink);
-            rest = from.get(escape.length..).unwrap_or_default();
+            let simple = match from {
+                [MARK, ..] => Some((MARK, 1)),
+                [_, escape, ..] => simple(*escape).map(|byte| (byte, 2)),
+                _ => None,
+            };
+            let length = match simple {
+                Some((byte, length)) => {
+                    sink(&[byte]);
+                    length
+                }
+                None => {
+                    let Some(escape) = Escape::read(from, self.cut) else { return };
+                    escape.emit(&mut sink);
+                    escape.length
+                }
+            };
+            rest = from.get(length..).unwrap_or_default();
         }
         if !rest.is_empty() {
             sink(rest);
         }
     }
+}
+
+/// What a backslash and this byte stand for, where that is one byte.
+#[inline]
+fn simple(escape: u8) -> Option<u8> {
+    Some(match escape {
+        b'"' | b'\\' | b'/' => escape,
+        b'n' => b'\n',
+        b't' => b'\t',
+        b'r' => b'\r',
+        b'b' => 0x08,
+        b'f' => 0x0C,
+        _ => return None,
+    })
 }
 
 /// What an escape stands for, and how many bytes it took.
@@ -51,32 +74,18 @@ struct Escape {
 }
 
 impl Escape {
-    /// `None`: cut off. What is no escape stands for its own backslash.
+    /// Any but the simple ones. `None`: cut off. What is no escape stands for its own backslash.
+    #[cold]
     fn read(bytes: &[u8], cut: bool) -> Option<Self> {
-        let short = |code: u8| Some(Self { code: u32::from(code), length: 2 });
         let itself = Some(Self { code: u32::from(b'\\'), length: 1 });
-        match bytes.get(1) {
-            Some(&byte @ (b'"' | b'\\' | b'/')) => short(byte),
-            Some(b'n') => short(b'\n'),
-            Some(b't') => short(b'\t'),
-            Some(b'r') => short(b'\r'),
-            Some(b'b') => short(0x08),
-            Some(b'f') => short(0x0C),
-            Some(b'u') => Self::unicode(bytes, cut),
-            Some(_) => itself,
-            None if cut => None,
-            None => itself,
-        }
-    }
-
-    fn unicode(bytes: &[u8], cut: bool) -> Option<Self> {
         let Some(high) = unit(bytes) else {
-            return if cut && bytes.len() < 6 { None } else { Some(Self { code: u32::from(b'\\'), length: 1 }) };
+            let unfinished = bytes.len() < 6 && matches!(bytes.get(1), None | Some(b'u'));
+            return if cut && unfinished { None } else { itself };
         };
-        let next = bytes.get(6..).unwrap_or_default();
         if !(0xD800..0xDC00).contains(&high) {
             return Some(Self { code: high, length: 6 });
         }
+        let next = bytes.get(6..).unwrap_or_default();
         match unit(next).filter(|low| (0xDC00..0xE000).contains(low)) {
             Some(low) => Some(Self { code: 0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00), length: 12 }),
             None if cut && next.len() < 6 => None,

@@ -1,0 +1,14 @@
+//! The module in a mock proxy: what it promises to the people who run it, through the interface it ships with.
+#![cfg(test)]
+
+mod bodies;
+mod client_headers;
+mod configuration;
+mod fixture;
+mod in_flight;
+mod no_endpoint;
+mod proxy;
+mod routing;
+mod scraping;
+mod shared_data;
+mod takeover;

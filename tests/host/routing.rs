@@ -1,0 +1,90 @@
+//! Which requests are looked at, and where they go.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::json;
+
+use crate::fixture::{CHAT, INFERENCE_PATHS, address, chat, ms, only, pool, ready, with};
+use crate::proxy::{Request, Server};
+
+#[test]
+fn requests_on_inference_paths_are_held_until_their_prompt_is_read() {
+    let (_proxy, worker) = ready(pool(2));
+    for path in INFERENCE_PATHS {
+        for path in [path.to_string(), format!("{path}?api-version=1")] {
+            let request = worker.send(Request::post(&path).pieces([r#"{"model":"#]).unfinished());
+            assert!(request.is_held(), "{path}");
+            request.piece(r#""m"}"#).end();
+            assert!(request.destination().is_some(), "{path}");
+        }
+    }
+}
+
+#[test]
+fn other_requests_are_placed_at_once() {
+    let (_proxy, worker) = ready(pool(2));
+    let mut requests = vec![
+        Request::get("/v1/models"),
+        Request::get(CHAT),
+        Request::new("HEAD", "/"),
+        Request::new("OPTIONS", "*"),
+        Request::post("/v1/audio/transcriptions")
+            .header("content-type", "multipart/form-data; boundary=x")
+            .pieces(["--x"]),
+        Request::post("/tokenize").header("content-type", "text/plain").pieces(["hello"]).unfinished(),
+        Request::new("PUT", CHAT).pieces(["{}"]).unfinished(),
+    ];
+    requests.extend(INFERENCE_PATHS.iter().map(|path| Request::post(path).header("content-length", "0")));
+    for request in requests {
+        assert!(worker.send(request.clone()).destination().is_some(), "{request:?}");
+    }
+}
+
+#[test]
+fn a_conversation_stays_where_its_prefix_is_cached() {
+    let (_proxy, worker) = ready(with(pool(8), "profile", only("prefix-cache-scorer")));
+    let mut homes = BTreeSet::new();
+    for conversation in 0..32 {
+        let mut turns: Vec<String> = Vec::new();
+        let mut home = None;
+        for turn in 0..4 {
+            turns.push(format!("conversation {conversation}, turn {turn}: {}", "tell me more of it. ".repeat(40)));
+            let picked = worker.post(CHAT, chat(&turns.iter().map(String::as_str).collect::<Vec<_>>())).picked();
+            assert_eq!(*home.get_or_insert(picked.clone()), picked, "conversation {conversation}, turn {turn}");
+            homes.insert(picked);
+        }
+    }
+    assert!(homes.len() >= 6, "32 conversations on {homes:?}");
+}
+
+#[test]
+fn the_least_loaded_is_picked_by_default() {
+    let (proxy, worker) = ready(pool(3));
+    proxy.server(&address(1), Server::vllm(20, 64, 0.95));
+    proxy.server(&address(3), Server::vllm(12, 64, 0.90));
+    proxy.run_for(ms(200));
+    assert_eq!(worker.post(CHAT, chat(&["hello"])).picked(), address(2));
+    assert_eq!(worker.get("/v1/models").picked(), address(2));
+}
+
+#[test]
+fn the_destination_lists_the_pick_and_endpoints_to_fall_back_to() {
+    let picker = json!({ "type": "max-score-picker", "parameters": { "maxNumOfEndpoints": 3 } });
+    let (_proxy, worker) = ready(with(pool(5), "profile", json!({ "picker": picker })));
+    let destination = worker.post(CHAT, chat(&["hello"])).destination().unwrap();
+    let list: BTreeSet<_> = destination.split(',').collect();
+    assert_eq!(list.len(), 3, "{destination}");
+    assert!(list.iter().all(|address| address.starts_with("10.0.0.") && address.ends_with(":8000")), "{destination}");
+}
+
+#[test]
+fn requests_of_one_instant_spread_over_equal_servers() {
+    let (_proxy, worker) = ready(pool(4));
+    // None of them ends while the others come.
+    let requests: Vec<_> =
+        (0..40).map(|n| worker.post(CHAT, chat(&[&format!("{n}: {}", "hello ".repeat(200))]))).collect();
+    let mut counts: BTreeMap<String, usize> = (1..=4).map(|n| (address(n), 0)).collect();
+    requests.iter().for_each(|request| *counts.get_mut(&request.picked()).unwrap() += 1);
+    let (most, least) = (counts.values().max().unwrap(), counts.values().min().unwrap());
+    assert!(most - least <= 3, "{counts:?}");
+}

@@ -1,0 +1,92 @@
+//! Exactly one scrapes, and there is always one.
+
+use crate::fixture::{CHAT, chat, ms, pool, ready};
+use crate::proxy::{Proxy, Status, Worker};
+
+/// How many of `workers` scraped since `since`.
+fn scrapers(proxy: &Proxy, workers: &[&Worker], since: u64) -> usize {
+    let scrapes = proxy.scrapes();
+    let scraped = |worker: &Worker| scrapes.iter().any(|call| call.began >= since && worker.made(call));
+    workers.iter().filter(|worker| scraped(worker)).count()
+}
+
+fn now(proxy: &Proxy) -> u64 {
+    proxy.world().now
+}
+
+#[test]
+fn workers_leave_scraping_to_the_singleton() {
+    let proxy = Proxy::envoy(pool(4));
+    let (first, scraper, second) = (proxy.worker(), proxy.scraper(), proxy.worker());
+    proxy.run_for(ms(5_000));
+    assert_eq!(scrapers(&proxy, &[&first, &second], 0), 0);
+    assert_eq!(scrapers(&proxy, &[&scraper], 0), 1);
+}
+
+#[test]
+fn a_worker_takes_over_within_a_second_and_a_half_of_the_singletons_death() {
+    let proxy = Proxy::envoy(pool(4));
+    let scraper = proxy.scraper();
+    let workers = [proxy.worker(), proxy.worker(), proxy.worker()];
+    let workers: Vec<_> = workers.iter().collect();
+    proxy.run_for(ms(1_000));
+
+    scraper.traps();
+    let death = now(&proxy);
+    proxy.run_for(ms(4_000));
+
+    let takeover = proxy.scrapes().iter().map(|call| call.began).find(|began| *began > death).unwrap();
+    assert!(takeover - death <= 1_500, "nobody scraped for {} ms", takeover - death);
+    assert_eq!(scrapers(&proxy, &workers, death), 1);
+    assert_eq!(proxy.metric("endpoint_picker_scraper_takeovers_total"), 1);
+    assert!(proxy.logged("this worker scrapes now"));
+}
+
+#[test]
+fn requests_are_served_all_through_a_takeover() {
+    let (proxy, worker) = ready(pool(4));
+    let scraper = proxy.scraper();
+    proxy.run_for(ms(300));
+    scraper.traps();
+    for _ in 0..50 {
+        proxy.run_for(ms(50));
+        assert!(worker.post(CHAT, chat(&["hello"])).destination().is_some());
+    }
+}
+
+#[test]
+fn a_singleton_that_returns_outranks_the_worker() {
+    let proxy = Proxy::envoy(pool(4));
+    let worker = proxy.worker();
+    proxy.run_for(ms(2_000));
+    assert_eq!(scrapers(&proxy, &[&worker], 0), 1);
+
+    let scraper = proxy.scraper();
+    proxy.run_for(ms(100));
+    let since = now(&proxy);
+    proxy.run_for(ms(3_000));
+    assert_eq!(scrapers(&proxy, &[&worker], since), 0);
+    assert_eq!(scrapers(&proxy, &[&scraper], since), 1);
+}
+
+#[test]
+fn without_a_singleton_one_of_the_workers_scrapes() {
+    let proxy = Proxy::envoy(pool(4));
+    let workers = [proxy.worker(), proxy.worker(), proxy.worker()];
+    proxy.run_for(ms(3_000));
+    assert_eq!(scrapers(&proxy, &workers.iter().collect::<Vec<_>>(), 0), 1);
+}
+
+#[test]
+fn who_lost_the_race_for_the_lease_does_not_scrape() {
+    let proxy = Proxy::envoy(pool(4));
+    let worker = proxy.worker();
+    // Somebody always writes between its read and its write.
+    proxy.world().faults.write = Some(Status::CasMismatch);
+    proxy.run_for(ms(3_000));
+    assert_eq!(scrapers(&proxy, &[&worker], 0), 0);
+
+    proxy.world().faults.write = None;
+    proxy.run_for(ms(200));
+    assert_eq!(scrapers(&proxy, &[&worker], 0), 1);
+}
