@@ -44,7 +44,7 @@ async fn an_adapter_is_served_where_it_is_loaded() -> Result<()> {
 
     // A server that never had an adapter says nothing of them.
     for server in stack.fleet.addresses() {
-        ask(&Client::new(*server), "/v1/completions", &body("first", "Good morning", 1)).await?;
+        ask(&Client::new(*server), "/v1/completions", &body("first", "Good morning", 5)).await?;
     }
     for adapter in ["red", "green", "blue"] {
         // An engine tells of an adapter only while a request uses it.

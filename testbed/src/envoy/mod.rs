@@ -97,7 +97,7 @@ impl Envoy {
         read(&self.folder, "envoy.log")
     }
 
-    /// One line per finished request. Envoy writes it in batches, up to a second late.
+    /// One line per finished request. Envoy writes it in batches, up to a tenth of a second late.
     pub fn access_log(&self) -> String {
         read(&self.folder, "access.log")
     }
@@ -151,7 +151,6 @@ pub fn validate(bootstrap: &Bootstrap) -> Result<String> {
 fn spawn(bootstrap: &Bootstrap, folder: &TempDir, options: &[&str]) -> Result<Child> {
     let path = |name: &str| folder.path().join(name);
     fs::write(path("envoy.json"), bootstrap.to_string())?;
-    let output = File::create(path("access.log"))?;
     Command::new(binary::envoy()?)
         // The shipped configuration names the module by its path from here.
         .current_dir(root())
@@ -159,13 +158,12 @@ fn spawn(bootstrap: &Bootstrap, folder: &TempDir, options: &[&str]) -> Result<Ch
         .arg(path("envoy.json"))
         .arg("--admin-address-path")
         .arg(path("admin"))
-        .arg("--log-path")
-        .arg(path("envoy.log"))
         .args(["--log-level", "warning", "--component-log-level", "wasm:info", "--disable-hot-restart"])
+        .args(["--file-flush-interval-msec", "100"])
         .args(options)
         .stdin(Stdio::null())
-        .stdout(output.try_clone()?)
-        .stderr(output)
+        .stdout(File::create(path("access.log"))?)
+        .stderr(File::create(path("envoy.log"))?)
         .spawn()
         .context("starting Envoy")
 }
