@@ -1,5 +1,7 @@
 //! What lies in shared data, who reads it when, and what happens if it cannot be trusted.
 
+use serde_json::json;
+
 use crate::fixture::{CHAT, address, chat, ms, only, pool, ready, with};
 use crate::proxy::{Proxy, Server, Status};
 
@@ -109,5 +111,21 @@ fn shared_data_that_cannot_be_written_costs_no_more_than_the_news() {
         proxy.world().faults.write = None;
         proxy.run_for(ms(1_500));
         assert_eq!(worker.post(CHAT, chat(&["hello"])).picked(), address(2));
+    }
+}
+
+#[test]
+fn pools_of_one_proxy_do_not_mix() {
+    let pool = |name: &str, address: &str| json!({ "pool": { "name": name, "endpoints": [{ "address": address }] } });
+    let chats = pool("chats", &address(1)).to_string();
+    let code = pool("code", &address(2)).to_string();
+    let proxy = Proxy::envoy("");
+    let workers = [&chats, &code].map(|configuration| {
+        proxy.start("scraper", configuration).unwrap();
+        proxy.start("picker", configuration).unwrap()
+    });
+    proxy.run_for(ms(300));
+    for (worker, n) in workers.iter().zip(1..) {
+        assert_eq!(worker.post(CHAT, chat(&["hello"])).picked(), address(n));
     }
 }
