@@ -15,7 +15,6 @@ use crate::prompt::{Blocks, Prompt};
 use crate::schedule::{Candidate, Decision, Request, Rng};
 
 /// The state of one worker.
-#[derive(Debug)]
 pub struct Picker {
     config: Rc<Config>,
     blocks: Blocks,
@@ -88,8 +87,8 @@ impl Picker {
             ..Candidate::of(endpoint, now, stale_after)
         });
         let request = Request {
-            model: prompt.and_then(|prompt| prompt.model.as_deref()),
-            blocks: chains.iter().map(|chain| u32::try_from(chain.hashes.len()).unwrap_or(u32::MAX)).sum(),
+            model: prompt.and_then(|prompt| prompt.adapter.as_deref().or(prompt.model.as_deref())),
+            blocks: prompt.map_or(0, |prompt| u32::try_from(prompt.blocks()).unwrap_or(u32::MAX)),
             block_tokens: self.blocks.tokens,
             tokens: prompt.map_or(0, |prompt| prompt.tokens),
         };

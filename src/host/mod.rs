@@ -5,6 +5,7 @@ mod metrics;
 mod request;
 mod root;
 mod scraper;
+mod settings;
 
 /// What the proxy calls first. Its exports are the ABI's, not for Rust callers.
 mod entry {

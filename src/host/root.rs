@@ -13,6 +13,7 @@ use super::metrics::Metrics;
 use super::random;
 use super::request::Request;
 use super::scraper::{Keys, Scraper};
+use super::settings;
 use crate::config::{self, Config};
 use crate::fleet::{Lease, Snapshot};
 use crate::picker::Picker;
@@ -66,8 +67,8 @@ impl Root {
                 return Err(format!("root_id: `{other}` is not a role; known are scraper, picker"));
             }
         };
-        let json = abi::buffer(Buffer::PluginConfiguration, MAX_CONFIGURATION).unwrap_or_default();
-        let config = config::load(&json).map_err(|error| error.to_string())?;
+        let passed = abi::buffer(Buffer::PluginConfiguration, MAX_CONFIGURATION).unwrap_or_default();
+        let config = config::load(&settings::json(passed)).map_err(|error| error.to_string())?;
         info!("pool {}: {} endpoints, {:?}", config.pool.name, config.pool.endpoints.len(), config.profile);
         let config = Rc::new(config);
         let scraper = Scraper::new(config.clone(), by_right, abi::now());

@@ -30,13 +30,14 @@ impl StepTime {
         per_attended_pair: 0.0,
     };
 
-    /// Llama-3.1-8B on an RTX 4090, vLLM 0.19. The decode terms are the published run's 20.1 ms + 0.205 ms per running
-    /// request, the prefill slope its peak of 11,749 tokens/s less the fixed part of a 2,048-token step.
+    /// Llama-3.1-8B on an RTX 4090 (1,008 GB/s). Two terms are the memory's: 16 GB of weights per step and 128 KiB per
+    /// context token. The other two are fitted to the published vLLM 0.19 run that `tests/calibration.rs` replays; a
+    /// full step of 2,048 then gives 11,400 prompt tokens/s, the run's peak is 11,749.
     pub const RTX4090_LLAMA3_8B: Self = Self {
-        fixed: 20.1e-3,
-        per_prefill_token: 75e-6,
-        per_decode_request: 0.205e-3,
-        per_context_token: 0.0,
+        fixed: 16e-3,
+        per_prefill_token: 80e-6,
+        per_decode_request: 0.1e-3,
+        per_context_token: 130e-9,
         per_attended_pair: 0.0,
     };
 

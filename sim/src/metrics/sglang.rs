@@ -17,8 +17,6 @@ pub(super) fn render(page: &Page<'_>) -> String {
     let usage = stats.kv_usage;
     let loras = (stats.loras_resident as f64, config.max_loras as f64);
     let gauges = [
-        ("num_retracted_reqs", "The number of retracted requests.", 0.0),
-        ("num_paused_reqs", "The number of paused requests by async weight sync.", 0.0),
         ("max_total_num_tokens", "Maximum total number of tokens in the KV cache pool.", tokens(config.num_gpu_blocks)),
         ("weight_memory_usage_gb", "Memory used by model weights in GB.", 15.0),
         ("page_size", "KV cache page size in tokens.", f64::from(config.block_size)),
@@ -33,9 +31,13 @@ pub(super) fn render(page: &Page<'_>) -> String {
         ("full_token_usage", "The token usage for full attention layers.", usage),
         ("swa_token_usage", "The token usage for SWA layers.", 0.0),
         ("num_used_tokens", "The number of used tokens.", tokens(stats.kv_blocks_used)),
-        ("kv_available_tokens", "Number of free KV tokens.", tokens(page.free_blocks())),
-        ("spec_accept_length", "The average acceptance length of speculative decoding.", 0.0),
-        ("spec_accept_rate", "The average acceptance rate of speculative decoding.", 0.0),
+        ("kv_available_tokens", "Number of free token slots in the KV cache pool.", tokens(page.free_blocks())),
+        (
+            "spec_accept_length",
+            "Mean acceptance length of speculative decoding (accepted drafts + bonus token per forward).",
+            0.0,
+        ),
+        ("spec_accept_rate", "Speculative acceptance rate (`accepted drafts / proposed drafts` in batch).", 0.0),
         ("num_prefill_inflight_queue_reqs", "The number of requests in the prefill inflight queue.", 0.0),
         ("num_decode_transfer_queue_reqs", "The number of requests in the decode transfer queue.", 0.0),
         ("utilization", "The utilization.", 0.0),
@@ -43,6 +45,12 @@ pub(super) fn render(page: &Page<'_>) -> String {
         ("new_token_ratio", "The new token ratio.", 0.45),
         ("is_cuda_graph", "Whether the batch is using CUDA graph.", 1.0),
     ];
+    for (name, help) in [
+        ("sglang:num_retracted_reqs", "The number of retracted requests."),
+        ("sglang:num_paused_reqs", "The number of paused requests by async weight sync."),
+    ] {
+        client.labelled(name, "gauge", help, "pid", &[("21384", 0.0)]);
+    }
     for (name, help, value) in gauges {
         client.gauge(&format!("sglang:{name}"), help, value);
     }
@@ -66,8 +74,11 @@ pub(super) fn render(page: &Page<'_>) -> String {
         stats.counters.generation_tokens,
     );
     client.counter("sglang:num_requests", "Number of requests processed.", stats.counters.finished);
+    let streaming = [("engine_type", "unified"), ("is_streaming", "true"), ("model_name", page.model)];
+    client.labels = &streaming;
     let ttft = "Histogram of time to first token in seconds.";
     client.histogram("sglang:time_to_first_token_seconds", ttft, &page.histograms.ttft_coarse);
+    client.labels = &base;
     client.histogram(
         "sglang:e2e_request_latency_seconds",
         "Histogram of End-to-end request latency in seconds",

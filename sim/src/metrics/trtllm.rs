@@ -17,11 +17,6 @@ pub(super) fn render(page: &Page<'_>) -> String {
     );
     let ttft = "Histogram of time to first token in seconds.";
     client.histogram("trtllm_time_to_first_token_seconds", ttft, &page.histograms.ttft);
-    client.histogram(
-        "trtllm_e2e_request_latency_seconds",
-        "Histogram of end to end request latency in seconds.",
-        &page.histograms.e2e,
-    );
     let slots = config.max_num_seqs as f64;
     for (name, help, value) in [
         ("kv_cache_hit_rate", "KV cache hit rate", page.hit_rate()),

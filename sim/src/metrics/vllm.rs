@@ -100,6 +100,9 @@ fn counters(client: &mut PythonClient<'_>, page: &Page<'_>) {
     );
     client.counter("vllm:generation_tokens", "Number of generation tokens processed.", counters.generation_tokens);
     success(client, page, &["stop", "length", "abort", "error", "repetition"]);
+    // The front counts these, and it knows no engine number.
+    let labels = client.labels;
+    client.labels = labels.get(1..).unwrap_or_default();
     client.labelled(
         "vllm:admission_rejections",
         "counter",
@@ -107,6 +110,7 @@ fn counters(client: &mut PythonClient<'_>, page: &Page<'_>) {
         "reason",
         &[("max_num_queued_reqs", 0.0), ("max_num_queued_tokens", 0.0)],
     );
+    client.labels = labels;
 }
 
 pub(super) fn success(client: &mut PythonClient<'_>, page: &Page<'_>, reasons: &[&str]) {

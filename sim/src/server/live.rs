@@ -166,14 +166,14 @@ impl LiveEngine {
         // A panic elsewhere is that request's affair.
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         let mut events = std::mem::take(&mut inner.events);
-        inner.engine.advance(self.now(), &mut events);
-        let stepped = !events.is_empty();
-        events.drain(..).for_each(|event| inner.publish(event, self.speedup));
-        inner.events = events;
-        if stepped {
+        let (now, now_unix) = (self.now(), unix_time());
+        while let Some(end) = inner.engine.next_step_end().filter(|end| *end <= now) {
+            inner.engine.advance(end, &mut events);
+            events.drain(..).for_each(|event| inner.publish(event, self.speedup));
             let Inner { loras, engine, .. } = &mut *inner;
-            loras.update(&engine.stats().adapters, unix_time());
+            loras.update(&engine.stats().adapters, now_unix - (now - end) / self.speedup);
         }
+        inner.events = events;
         inner
     }
 }

@@ -11,7 +11,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, LOCATION};
 use axum::response::{Html, IntoResponse, Response};
-use futures_util::stream;
+use futures_util::{StreamExt, stream};
 use serde_json::json;
 
 use super::app::App;
@@ -93,6 +93,11 @@ fn text(flavor: Flavor, page: String) -> Response {
 fn cut_off(flavor: Flavor, page: String) -> Response {
     let length = page.len();
     let half = Bytes::from(page).slice(..length / 2);
-    let body = Body::from_stream(stream::iter([Ok(half), Err(io::Error::other("cut off"))]));
+    // An error that is there at once would keep the half from being written.
+    let end = stream::once(async {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        Err(io::Error::other("cut off"))
+    });
+    let body = Body::from_stream(stream::iter([Ok(half)]).chain(end));
     ([(CONTENT_TYPE, flavor.content_type().to_owned()), (CONTENT_LENGTH, length.to_string())], body).into_response()
 }

@@ -1,0 +1,29 @@
+//! Where the binaries under test are.
+
+use std::env;
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+
+use crate::root;
+
+/// The Envoy to run: `ENVOY`, else the one on `PATH`, else what `build.sh` has installed.
+pub fn envoy() -> Result<PathBuf> {
+    if let Some(given) = env::var_os("ENVOY") {
+        return Ok(given.into());
+    }
+    let installed = root().join(".tools/envoy/bin");
+    let folders = env::var_os("PATH").unwrap_or_default();
+    let found =
+        env::split_paths(&folders).chain([installed]).map(|folder| folder.join("envoy")).find(|path| path.is_file());
+    match found {
+        Some(path) => Ok(path),
+        None => bail!("no Envoy: run ./build.sh test, which installs one, or set ENVOY"),
+    }
+}
+
+/// The built module.
+pub fn module() -> Result<PathBuf> {
+    let path = root().join("dist/endpoint_picker.wasm");
+    if path.is_file() { Ok(path) } else { bail!("{} is not there: run ./build.sh", path.display()) }
+}

@@ -1,0 +1,70 @@
+//! The shipped configuration, and those that must not start.
+
+use anyhow::Result;
+use serde_json::{Value, json};
+use testbed::envoy::{at, validate};
+use testbed::{Bootstrap, Envoy, Fleet};
+
+#[test]
+fn envoy_accepts_the_shipped_configuration() -> Result<()> {
+    validate(&Bootstrap::shipped()?)?;
+    Ok(())
+}
+
+#[test]
+fn the_shipped_configuration_holds_what_the_picker_needs() -> Result<()> {
+    let shipped = Bootstrap::shipped()?;
+    let of = |part: &str, pointer: &str| shipped.at(&format!("{part}/{pointer}")).cloned();
+    for shared in ["vm_config", "configuration", "failure_policy", "reload_config"] {
+        assert_eq!(of(at::SCRAPER, shared)?, of(at::PICKER, shared)?, "{shared}");
+    }
+    assert_eq!(of(at::PICKER, "failure_policy")?, "FAIL_RELOAD");
+    assert_eq!(of(at::PICKER, "allow_on_headers_stop_iteration")?, true);
+
+    let filters = of(at::HTTP, "http_filters")?;
+    let names: Vec<_> = filters.as_array().unwrap().iter().map(|filter| filter["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["endpoint_picker", "envoy.filters.http.router"], "the picker comes directly before the router");
+
+    let read = of(at::PICKER, "configuration/value/request/max_body_bytes")?;
+    let buffered = of(at::LISTENER, "per_connection_buffer_limit_bytes")?;
+    assert!(read.as_u64() < buffered.as_u64(), "a body being read must fit into the buffer");
+
+    let routes = of(at::HTTP, "route_config/virtual_hosts")?.to_string();
+    let scrape = of(at::PICKER, "configuration/value/scrape/cluster")?;
+    assert!(!routes.contains(scrape.as_str().unwrap()), "a route to the scrape cluster is an open proxy");
+    assert_eq!(shipped.at("/static_resources/clusters/1/name")?, &scrape);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wrong_configuration_is_refused_with_its_place() -> Result<()> {
+    let fleet = Fleet::start(2, sim::server::ServerConfig::default()).await?;
+    let set = |pointer: &'static str, value: Value| {
+        move |config: &mut Value| {
+            let (parent, field) = pointer.rsplit_once('/').unwrap();
+            config.pointer_mut(parent).unwrap()[field] = value.clone();
+        }
+    };
+    let first = fleet.addresses()[0].to_string();
+    let cases = [
+        ("pool.endpoint", set("/pool/endpoint", json!([]))),
+        ("pool.endpoints[1].address", set("/pool/endpoints/1/address", json!(first))),
+        ("pool.endpoints[0].address", set("/pool/endpoints/0/address", json!("model-a:8000"))),
+        ("pool.endpoints[0].port", set("/pool/endpoints/0/port", json!(8000))),
+        ("profile.scorers[0].weight", set("/profile/scorers", json!([{ "type": "queue-scorer", "weight": -1 }]))),
+        ("profile.scorers[0].type", set("/profile/scorers", json!([{ "type": "queue" }]))),
+        ("profile.picker", set("/profile/picker", Value::Null)),
+        (
+            "profile.picker",
+            set("/profile/picker", json!([{ "type": "random-picker" }, { "type": "max-score-picker" }])),
+        ),
+        ("scrape.interval", set("/scrape/interval", json!("soon"))),
+        ("failure_mode", set("/failure_mode", json!("fail-sometimes"))),
+    ];
+    for (place, wrong) in cases {
+        let bootstrap = Bootstrap::new(fleet.addresses())?.picker(&wrong)?;
+        let refused = Envoy::start(&bootstrap).await.map(|_| ()).expect_err(place).to_string();
+        assert!(refused.contains("configuration refused") && refused.contains(place), "{place}: {refused}");
+    }
+    Ok(())
+}
