@@ -67,7 +67,7 @@ impl Proxy {
     }
 
     /// A plugin with any root id and configuration; or else what it logged.
-    pub fn start(&self, root_id: &'static str, configuration: &str) -> Result<Worker, String> {
+    pub fn start(&self, root_id: &'static str, configuration: impl AsRef<[u8]>) -> Result<Worker, String> {
         let worker = self.load(root_id, configuration);
         let root = worker.root;
         if worker.vm.run(move || exports::start(root)) {
@@ -78,7 +78,7 @@ impl Proxy {
     }
 
     /// A plugin that the proxy never got to configure.
-    pub fn load(&self, root_id: &'static str, configuration: &str) -> Worker {
+    pub fn load(&self, root_id: &'static str, configuration: impl AsRef<[u8]>) -> Worker {
         let vm = {
             let mut vms = self.vms.lock().unwrap();
             let vm = Arc::new(Vm::start(vms.len(), self.world.clone()));
@@ -96,8 +96,8 @@ impl Proxy {
         worker
     }
 
-    fn load_into(vm: Arc<Vm>, root_id: &'static str, configuration: &str) -> Worker {
-        let configuration = configuration.as_bytes().to_vec();
+    fn load_into(vm: Arc<Vm>, root_id: &'static str, configuration: impl AsRef<[u8]>) -> Worker {
+        let configuration = configuration.as_ref().to_vec();
         let root = vm.run(move || {
             let root = state(|state| {
                 let root = state.new_context();
