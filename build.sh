@@ -117,7 +117,7 @@ test_all() {
 demo() {
   build
   prepare_envoy
-  cargo run --locked --release --package testbed --bin demo -- "$@"
+  cargo run --locked --package demo -- "$@"
 }
 
 need cargo "install Rust from https://rustup.rs"

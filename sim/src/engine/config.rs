@@ -31,7 +31,7 @@ impl StepTime {
     };
 
     /// Llama-3.1-8B on an RTX 4090 (1,008 GB/s). Two terms are the memory's: 16 GB of weights per step and 128 KiB per
-    /// context token. The other two are fitted to the published vLLM 0.19 run that `tests/calibration.rs` replays; a
+    /// context token. The other two are fitted to the published vLLM 0.19 run that `tests/engine/calibration.rs` replays; a
     /// full step of 2,048 then gives 11,400 prompt tokens/s, the run's peak is 11,749.
     pub const RTX4090_LLAMA3_8B: Self = Self {
         fixed: 16e-3,

@@ -5,6 +5,7 @@
 //! first, hence the tail of a prompt is evicted before its head.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// Index of a block in its pool.
@@ -100,8 +101,11 @@ impl BlockPool {
 
     /// Puts a block, full from now on, into the prefix cache. The first block of a hash stays the cached one.
     pub(super) fn register(&mut self, id: BlockId, hash: u64) {
-        if self.block(id).hash == 0 && !self.cached.contains_key(&hash) {
-            self.cached.insert(hash, id);
+        if self.block(id).hash != 0 {
+            return;
+        }
+        if let Entry::Vacant(free) = self.cached.entry(hash) {
+            free.insert(id);
             self.block_mut(id).hash = hash;
             self.shareable += 1;
         }

@@ -57,9 +57,13 @@ impl Tokens {
     pub(crate) fn messages(&mut self, messages: &[Value]) {
         for message in messages {
             self.mark(message.get("role").and_then(Value::as_str).unwrap_or("user"));
-            self.content(message.get("content").unwrap_or(&Value::Null));
-            if let Some(calls) = message.get("tool_calls") {
-                self.text(&calls.to_string());
+            match (message.get("content"), message.get("tool_calls")) {
+                // A tool's result, say.
+                (None, None) => self.text(&message.to_string()),
+                (content, calls) => {
+                    self.content(content.unwrap_or(&Value::Null));
+                    self.content(calls.unwrap_or(&Value::Null));
+                }
             }
         }
     }

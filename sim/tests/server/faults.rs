@@ -1,5 +1,6 @@
 //! What goes wrong on request, and how servers end.
 
+use std::io::ErrorKind;
 use std::time::Duration;
 
 use crate::client::{chat, events, fast, get, json_of, post, slow_config, start, stats_when, url};
@@ -7,7 +8,10 @@ use futures_util::StreamExt;
 use reqwest::Client;
 use serde_json::json;
 use sim::Flavor;
-use sim::server::{CompletionsFault, FaultSet, MetricsFault, ServerConfig};
+use sim::server::{CompletionsFault, FaultSet, MetricsFault, Server, ServerConfig};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 
 /// Longer than anything sound takes, shorter than a test may.
@@ -204,4 +208,29 @@ async fn kill_resets_streams_in_flight_and_the_port_is_free_again() {
     let again = start(ServerConfig { listen: addr, ..ServerConfig::default() }).await;
     assert_eq!(get(&again, "/health").await.status(), 200);
     again.stop().await;
+}
+
+/// Starts a long stream on a bare socket; gives how the socket ends.
+async fn long_stream(server: &Server) -> JoinHandle<std::io::Result<usize>> {
+    let mut body = chat("hello", 10_000);
+    body["stream"] = json!(true);
+    let body = body.to_string();
+    let head = format!("POST /v1/chat/completions HTTP/1.1\r\nhost: sim\r\ncontent-length: {}\r\n\r\n", body.len());
+    let mut socket = TcpStream::connect(server.addr()).await.unwrap();
+    socket.write_all((head + &body).as_bytes()).await.unwrap();
+    tokio::spawn(async move { socket.read_to_end(&mut Vec::new()).await })
+}
+
+#[tokio::test]
+async fn resets_are_resets_on_the_wire() {
+    let server = start(slow_config()).await;
+    server.faults().set_completions(CompletionsFault::Reset(3));
+    let end = long_stream(&server).await.await.unwrap();
+    assert_eq!(end.unwrap_err().kind(), ErrorKind::ConnectionReset);
+
+    server.faults().set_completions(CompletionsFault::Ok);
+    let stream = long_stream(&server).await;
+    stats_when(&server, |stats| stats.running == 1).await;
+    server.kill().await;
+    assert_eq!(stream.await.unwrap().unwrap_err().kind(), ErrorKind::ConnectionReset);
 }

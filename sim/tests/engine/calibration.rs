@@ -1,13 +1,11 @@
-//! The engine against a published vLLM 0.19 run: Llama-3.1-8B on an RTX 4090, 300 requests at 10 per second, the cache
-//! full for three minutes with up to 234 requests waiting (casys-kaist/LLMServingSim, `bench/examples`).
-
-// Lets the lints see that all of it is tests.
-#![cfg(test)]
-
-use std::path::PathBuf;
+//! The engine against published vLLM 0.19 runs of Llama-3.1-8B, 300 requests at 10 per second each
+//! (casys-kaist/LLMServingSim, `bench/examples`). On the RTX 4090 the cache is full for three minutes and up to 234
+//! requests wait for blocks; on the RTX PRO 6000 they wait for one of 128 places in the batch.
 
 use serde_json::Value;
 use sim::engine::{Config, Engine, Prompt, Request, StepTime};
+
+use crate::shared_lines;
 
 /// One second of the run.
 #[derive(Clone, Copy, Debug, Default)]
@@ -25,14 +23,14 @@ struct Run {
 
 #[test]
 fn running_waiting_and_cache_use_follow_a_real_saturated_server() {
-    let Some(real) = load() else { return };
-    assert_follows("profile rtx4090-llama3-8b", Config::rtx4090_llama3_8b(), &real);
+    let Some(real) = load(RTX4090) else { return };
+    assert_follows("profile rtx4090-llama3-8b", Config::rtx4090_llama3_8b(), &real, &CURVES);
 }
 
 /// Nothing fitted to the curves: decode steps as the run's log has them, prefill from its peak throughput.
 #[test]
 fn linear_step_time_follows_it_too() {
-    let Some(real) = load() else { return };
+    let Some(real) = load(RTX4090) else { return };
     let step_time = StepTime {
         fixed: 20.1e-3,
         per_prefill_token: 75e-6,
@@ -40,17 +38,30 @@ fn linear_step_time_follows_it_too() {
         per_context_token: 0.0,
         per_attended_pair: 0.0,
     };
-    assert_follows("linear", Config { step_time, ..Config::rtx4090_llama3_8b() }, &real);
+    assert_follows("linear", Config { step_time, ..Config::rtx4090_llama3_8b() }, &real, &CURVES);
 }
 
-fn assert_follows(constants: &str, config: Config, real: &Run) {
+#[test]
+fn batch_and_queue_follow_a_server_whose_batch_is_full() {
+    let Some(real) = load(RTX_PRO_6000) else { return };
+    // That run did not record its cache use.
+    assert_follows("profile rtxpro6000-llama3-8b", Config::rtx_pro_6000_llama3_8b(), &real, &CURVES[..2]);
+}
+
+fn assert_follows(constants: &str, config: Config, real: &Run, curves: &[(&str, Curve)]) {
     let simulated = replay(config, real);
-    for (name, of) in CURVES {
-        let error = relative_error(of, &simulated, &real.samples);
+    for (name, of) in curves {
+        let error = relative_error(*of, &simulated, &real.samples);
         println!("{constants}: {name} off by {:.1} % of the real mean", error * 100.0);
         assert!(error < 0.20, "{name} is off by {:.1} %", error * 100.0);
     }
 }
+
+/// Name of a run's files and when it started, in Unix seconds: its series counts from there.
+type Source = (&'static str, f64);
+
+const RTX4090: Source = ("RTX4090_Llama-3.1-8B", 1_787_267_979.992);
+const RTX_PRO_6000: Source = ("RTXPRO6000_Llama-3.1-8B", 1_777_142_838.273);
 
 type Curve = fn(&Sample) -> f64;
 
@@ -86,23 +97,15 @@ fn replay(config: Config, run: &Run) -> Vec<Sample> {
     seconds.map(sample).collect()
 }
 
-fn load() -> Option<Run> {
-    let shared = std::env::var_os("ENDPOINT_PICKER_SHARED")
-        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../shared"), PathBuf::from);
-    let read = |file: &str| std::fs::read_to_string(shared.join("data/calib").join(file)).ok();
-    let files = (read("RTX4090_Llama-3.1-8B__requests.jsonl"), read("RTX4090_Llama-3.1-8B__timeseries.csv"));
-    let (Some(requests), Some(series)) = files else {
-        println!("skipped: no calibration data in the shared data directory {}", shared.display());
-        return None;
-    };
-    // The series counts from the run's start, 2026-08-20T23:19:39.992Z.
-    const START: f64 = 1_787_267_979.992;
-    let requests = requests.lines().map(|line| {
+fn load((name, start): Source) -> Option<Run> {
+    let requests = shared_lines(&format!("calib/{name}__requests.jsonl"))?;
+    let series = shared_lines(&format!("calib/{name}__timeseries.csv"))?;
+    let requests = requests.iter().map(|line| {
         let request: Value = serde_json::from_str(line).expect("a JSON line");
         let tokens = |key: &str| request[key].as_u64().and_then(|n| u32::try_from(n).ok()).expect("a token count");
-        (request["arrival_time"].as_f64().expect("a time") - START, tokens("input_toks"), tokens("output_toks"))
+        (request["arrival_time"].as_f64().expect("a time") - start, tokens("input_toks"), tokens("output_toks"))
     });
-    let samples = series.lines().skip(1).map(|line| {
+    let samples = series.iter().skip(1).map(|line| {
         let fields: Vec<f64> = line.split(',').map(|field| field.parse().expect("a number")).collect();
         Sample { running: fields[3], waiting: fields[4], kv_percent: fields[5] }
     });
