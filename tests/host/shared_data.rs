@@ -129,3 +129,19 @@ fn pools_of_one_proxy_do_not_mix() {
         assert_eq!(worker.post(CHAT, chat(&["hello"])).picked(), address(n));
     }
 }
+
+#[test]
+fn news_that_could_not_be_written_is_written_later() {
+    let picker = json!({ "type": "random-picker" });
+    let (proxy, worker) =
+        ready(with(pool(2), "profile", json!({ "filters": [{ "type": "healthy" }], "picker": picker })));
+    // The second one lives, but says nothing that would be news.
+    proxy.server(&address(2), Server::Answers(404, vec![], vec![]));
+    proxy.run_for(ms(300));
+    proxy.world().faults.write = Some(Status::InternalFailure);
+    proxy.server(&address(1), Server::Refuses);
+    proxy.run_for(ms(800));
+    proxy.world().faults.write = None;
+    proxy.run_for(ms(200));
+    assert!((0..20).all(|_| worker.post(CHAT, chat(&["hello"])).picked() == address(2)));
+}
