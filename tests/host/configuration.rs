@@ -63,7 +63,7 @@ fn what_is_no_configuration_is_refused() {
 fn a_root_id_that_is_no_role_is_refused_and_the_roles_are_named() {
     let proxy = Proxy::envoy("");
     for id in ["", "scrapper", "my_root_id"] {
-        let message = proxy.start(id, &pool(2).to_string()).err().expect("accepted");
+        let message = proxy.start(id, pool(2).to_string()).err().expect("accepted");
         assert!(message.contains(&format!("`{id}`")) && message.contains("scraper, picker"), "{message}");
     }
 }
