@@ -2,7 +2,7 @@
 //!
 //! A metrics text flows `scrape` -> `fleet` -> snapshot; a request body flows `prompt` -> `prefix` -> `schedule`; the
 //! picked address and the entry in the `ledger` come out. Nothing here calls the proxy: time, randomness and every byte
-//! come in as arguments and what is to be done goes out as values. Only [`host`] knows Proxy-Wasm.
+//! come in as arguments and what is to be done goes out as values. Only `host` knows Proxy-Wasm.
 
 pub mod clock;
 pub mod config;

@@ -144,9 +144,14 @@ impl Collector {
         Some(self.book(index, outcome))
     }
 
-    /// The fleet, if it changed since the last call.
-    pub fn publish(&mut self, version: u64) -> Option<Snapshot> {
-        std::mem::take(&mut self.changed).then(|| Snapshot { version, endpoints: self.endpoints.clone() })
+    /// The fleet, if it changed since [`published`](Self::published) was called.
+    pub fn news(&self, version: u64) -> Option<Snapshot> {
+        self.changed.then(|| Snapshot { version, endpoints: self.endpoints.clone() })
+    }
+
+    /// Everyone can read the news.
+    pub fn published(&mut self) {
+        self.changed = false;
     }
 
     fn book(&mut self, index: usize, outcome: Outcome) -> Booked {

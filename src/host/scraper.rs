@@ -63,15 +63,21 @@ impl Scraper {
         for booked in collector.expire(now) {
             report(&self.config, &booked, metrics);
         }
-        if let Some(snapshot) = collector.publish(lease.snapshot + 1) {
+        let mut published = false;
+        if let Some(snapshot) = collector.news(lease.snapshot + 1) {
             metrics.fleet(snapshot.endpoints.iter().map(|endpoint| endpoint.health));
             let cas = abi::shared(&self.keys.snapshot).cas;
-            if abi::set_shared(&self.keys.snapshot, &snapshot.encode(&self.keys.snapshot), cas).is_ok() {
+            published = abi::set_shared(&self.keys.snapshot, &snapshot.encode(&self.keys.snapshot), cas).is_ok();
+            if published {
                 lease.snapshot = snapshot.version;
             }
         }
         // If somebody else was faster, the next tick shows who holds it.
-        let _ = abi::set_shared(&self.keys.lease, &lease.encode(&self.keys.lease), found.cas);
+        let renewed = abi::set_shared(&self.keys.lease, &lease.encode(&self.keys.lease), found.cas).is_ok();
+        // The version in the lease is what makes workers read.
+        if published && renewed {
+            collector.published();
+        }
         self.scrape(metrics, now);
     }
 

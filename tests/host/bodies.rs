@@ -112,3 +112,13 @@ fn a_proxy_that_sent_the_headers_on_is_noticed_and_the_request_still_goes() {
     assert_eq!(proxy.metric("endpoint_picker_destination_refused_total"), 1);
     assert!(proxy.logged("allow_on_headers_stop_iteration"));
 }
+
+#[test]
+fn a_body_that_the_proxy_will_not_hold_is_refused_by_it_and_forgotten() {
+    // The limit was set above the proxy's own.
+    let (_proxy, worker) = ready(with(pool(2), "request", json!({ "max_body_bytes": 16 << 20 })));
+    let request = worker.send(Request::post(CHAT).pieces([vec![b' '; 1 << 20], vec![b' '; 1 << 20]]).unfinished());
+    assert_eq!(request.reply().status, 413);
+    request.close();
+    assert!(worker.post(CHAT, chat(&["hello"])).destination().is_some());
+}

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::fixture::{CHAT, chat, pool, ready, with};
-use crate::proxy::{Proxy, Request, Worker};
+use crate::proxy::{Proxy, Request};
 
 const EVIL: &str = "169.254.169.254:80";
 
@@ -45,8 +45,7 @@ fn a_client_cannot_choose_the_endpoint() {
 fn nor_when_nothing_can_be_picked() {
     let open = Proxy::envoy(with(pool(3), "failure_mode", json!("fail-open")));
     let unconfigured = Proxy::envoy("");
-    let workers: [(&Proxy, Worker); 2] = [(&open, open.worker()), (&unconfigured, unconfigured.load("picker", ""))];
-    for (_, worker) in &workers {
+    for worker in [open.worker(), unconfigured.load("picker", "")] {
         for request in spoofed() {
             assert_eq!(worker.send(request.clone()).destination(), None, "{request:?}");
         }

@@ -6,11 +6,11 @@ use crate::fixture::{ms, pool, with};
 use crate::proxy::Proxy;
 
 /// What a plugin with this configuration logs when it refuses it.
-fn refused(configuration: impl ToString) -> String {
+fn refused(configuration: impl AsRef<[u8]>) -> String {
     let proxy = Proxy::envoy("");
     let roles = ["picker", "scraper"].map(|role| {
-        let started = proxy.start(role, &configuration.to_string());
-        started.err().unwrap_or_else(|| panic!("accepted: {}", configuration.to_string()))
+        let started = proxy.start(role, &configuration);
+        started.err().unwrap_or_else(|| panic!("accepted: {}", String::from_utf8_lossy(configuration.as_ref())))
     });
     assert_eq!(roles[0], roles[1], "both roles read the same file");
     let [message, _] = roles;
@@ -33,7 +33,7 @@ fn a_mistake_is_named_with_its_place() {
         (with(pool(2), "failure_mode", json!("fail-maybe")), "failure_mode"),
         (with(pool(2), "scrape", json!({ "interval": "1ms" })), "scrape.interval"),
     ] {
-        let message = refused(&configuration);
+        let message = refused(configuration.to_string());
         assert!(message.starts_with("configuration refused: "), "{message}");
         assert!(message.contains(place), "{place} is not named: {message}");
     }
@@ -54,13 +54,16 @@ fn what_is_no_configuration_is_refused() {
     for text in ["", "{", "null", "[]", "\u{feff}", "pool: {}"] {
         refused(text);
     }
+    for bytes in [&b"\xff\xfe"[..], &[0; 64], &[0xff; 64], b"\x0a\x05pool", b"{\"pool\":\"\xff\"}"] {
+        refused(bytes);
+    }
 }
 
 #[test]
 fn a_root_id_that_is_no_role_is_refused_and_the_roles_are_named() {
     let proxy = Proxy::envoy("");
     for id in ["", "scrapper", "my_root_id"] {
-        let message = proxy.start(id, &pool(2).to_string()).err().expect("accepted");
+        let message = proxy.start(id, pool(2).to_string()).err().expect("accepted");
         assert!(message.contains(&format!("`{id}`")) && message.contains("scraper, picker"), "{message}");
     }
 }

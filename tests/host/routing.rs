@@ -54,7 +54,7 @@ fn a_conversation_stays_where_its_prefix_is_cached() {
             homes.insert(picked);
         }
     }
-    assert!(homes.len() >= 6, "32 conversations on {homes:?}");
+    assert!(homes.len() >= 5, "32 conversations on {homes:?}");
 }
 
 #[test]

@@ -192,3 +192,38 @@ fn a_proxy_that_takes_no_calls_is_asked_again() {
         assert_eq!(worker.post(CHAT, chat(&["hello"])).picked(), address(2));
     }
 }
+
+#[test]
+fn a_text_beyond_the_limit_is_as_good_as_cut_off() {
+    let mut text = Server::vllm(0, 0, 0.1).text().to_vec();
+    text.extend("# more of it\n".repeat(1000).bytes());
+    let configuration = with(by_queue(2), "scrape", json!({ "max_text_bytes": 4096 }));
+    let proxy = Proxy::envoy(configuration);
+    proxy.server(&address(1), Server::vllm(3, 0, 0.1));
+    proxy.server(&address(2), Server::Says(text));
+    proxy.scraper();
+    proxy.run_for(ms(1_000));
+    assert_eq!(proxy.metric("endpoint_picker_scrapes_cut_off_total"), 10);
+}
+
+#[test]
+fn a_long_text_is_read_to_its_end() {
+    let mut text = "# HELP of another family\n".repeat(200_000).into_bytes();
+    text.extend(Server::vllm(0, 0, 0.1).text());
+    let proxy = three(Server::Says(text));
+    proxy.server(&address(2), Server::vllm(3, 0, 0.1));
+    let worker = proxy.worker();
+    proxy.run_for(ms(300));
+    assert_eq!(worker.post(CHAT, chat(&["hello"])).picked(), address(3));
+}
+
+#[test]
+fn what_becomes_of_a_server_is_logged_once_and_not_at_every_scrape() {
+    let proxy = three(Server::Refuses);
+    proxy.run_for(ms(10_000));
+    let lines = || proxy.world().logs.iter().filter(|(_, line)| line.starts_with(&address(3))).count();
+    assert_eq!(lines(), 1, "unreachable");
+    proxy.server(&address(3), Server::vllm(0, 0, 0.1));
+    proxy.run_for(ms(10_000));
+    assert_eq!(lines(), 2, "serves");
+}

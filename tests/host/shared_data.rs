@@ -1,5 +1,7 @@
 //! What lies in shared data, who reads it when, and what happens if it cannot be trusted.
 
+use serde_json::json;
+
 use crate::fixture::{CHAT, address, chat, ms, only, pool, ready, with};
 use crate::proxy::{Proxy, Server, Status};
 
@@ -110,4 +112,36 @@ fn shared_data_that_cannot_be_written_costs_no_more_than_the_news() {
         proxy.run_for(ms(1_500));
         assert_eq!(worker.post(CHAT, chat(&["hello"])).picked(), address(2));
     }
+}
+
+#[test]
+fn pools_of_one_proxy_do_not_mix() {
+    let pool = |name: &str, address: &str| json!({ "pool": { "name": name, "endpoints": [{ "address": address }] } });
+    let chats = pool("chats", &address(1)).to_string();
+    let code = pool("code", &address(2)).to_string();
+    let proxy = Proxy::envoy("");
+    let workers = [&chats, &code].map(|configuration| {
+        proxy.start("scraper", configuration).unwrap();
+        proxy.start("picker", configuration).unwrap()
+    });
+    proxy.run_for(ms(300));
+    for (worker, n) in workers.iter().zip(1..) {
+        assert_eq!(worker.post(CHAT, chat(&["hello"])).picked(), address(n));
+    }
+}
+
+#[test]
+fn news_that_could_not_be_written_is_written_later() {
+    let picker = json!({ "type": "random-picker" });
+    let (proxy, worker) =
+        ready(with(pool(2), "profile", json!({ "filters": [{ "type": "healthy" }], "picker": picker })));
+    // The second one lives, but says nothing that would be news.
+    proxy.server(&address(2), Server::Answers(404, vec![], vec![]));
+    proxy.run_for(ms(300));
+    proxy.world().faults.write = Some(Status::InternalFailure);
+    proxy.server(&address(1), Server::Refuses);
+    proxy.run_for(ms(800));
+    proxy.world().faults.write = None;
+    proxy.run_for(ms(200));
+    assert!((0..20).all(|_| worker.post(CHAT, chat(&["hello"])).picked() == address(2)));
 }

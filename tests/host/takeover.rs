@@ -90,3 +90,58 @@ fn who_lost_the_race_for_the_lease_does_not_scrape() {
     proxy.run_for(ms(200));
     assert_eq!(scrapers(&proxy, &[&worker], 0), 1);
 }
+
+#[test]
+fn a_race_for_a_new_lease_has_one_winner() {
+    let proxy = Proxy::envoy(pool(4));
+    let workers = [proxy.worker(), proxy.worker()];
+    // Both find no lease, wait their second, and write: on this host the second write wins.
+    proxy.run_for(ms(900));
+    // The second's timer is the next to fire.
+    workers[0].interrupts();
+    proxy.run_for(ms(300));
+    assert_eq!(scrapers(&proxy, &workers.iter().collect::<Vec<_>>(), 0), 2, "there was no race");
+    let since = now(&proxy);
+    proxy.run_for(ms(3_000));
+    assert_eq!(scrapers(&proxy, &workers.iter().collect::<Vec<_>>(), since), 1);
+}
+
+#[test]
+fn a_singleton_that_was_only_slow_takes_the_lease_back() {
+    let proxy = Proxy::envoy(pool(4));
+    let (scraper, worker) = (proxy.scraper(), proxy.worker());
+    proxy.run_for(ms(500));
+    scraper.stalls_for(ms(2_000));
+    let stalled = now(&proxy);
+    proxy.run_for(ms(2_100));
+    assert_eq!(scrapers(&proxy, &[&worker], stalled), 1, "nobody stepped in");
+
+    let back = now(&proxy);
+    proxy.run_for(ms(1_000));
+    assert_eq!(scrapers(&proxy, &[&worker], back), 0);
+    assert_eq!(scrapers(&proxy, &[&scraper], back), 1);
+}
+
+#[test]
+fn a_plugin_in_the_singletons_own_vm_neither_scrapes_nor_stops_it() {
+    let proxy = Proxy::envoy(pool(4));
+    let scraper = proxy.scraper();
+    let beside = proxy.worker_beside(&scraper);
+    proxy.run_for(ms(3_000));
+    assert_eq!(scrapers(&proxy, &[&scraper], 0), 1);
+    assert_eq!(scrapers(&proxy, &[&beside], 0), 0);
+}
+
+#[test]
+fn a_clock_that_is_set_does_not_stop_the_scrapes() {
+    for set in [-3_600_000, 3_600_000] {
+        let (proxy, worker) = ready(pool(4));
+        proxy.world().clock_set = set;
+        proxy.run_for(ms(500));
+        let since = now(&proxy);
+        proxy.run_for(ms(1_000));
+        let scrapes = proxy.scrapes().iter().filter(|call| call.began >= since).count();
+        assert!((36..=44).contains(&scrapes), "{scrapes} scrapes in a second, clock set by {set} ms");
+        assert!(worker.post(CHAT, chat(&["hello"])).destination().is_some());
+    }
+}

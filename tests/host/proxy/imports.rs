@@ -51,7 +51,11 @@ unsafe extern "C" fn proxy_log(level: LogLevel, message: *const u8, size: usize)
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn proxy_get_current_time_nanoseconds(time: *mut u64) -> Status {
-    unsafe { *time = called("get_current_time", |state| state.world().now) * 1_000_000 };
+    let now = called("get_current_time", |state| {
+        let world = state.world();
+        world.now.saturating_add_signed(world.clock_set)
+    });
+    unsafe { *time = now * 1_000_000 };
     Status::Ok
 }
 
@@ -212,6 +216,10 @@ unsafe extern "C" fn proxy_set_shared_data(
     cas: u32,
 ) -> Status {
     let (key, value) = unsafe { (read(key, key_size), read(value, value_size)) };
+    let interrupt = state(|state| state.world().faults.interrupt.take_if(|(vm, _)| vm.id != state.vm));
+    if let Some((vm, root)) = interrupt {
+        vm.run(move || exports::tick(root));
+    }
     called("set_shared_data", |state| {
         let mut world = state.world();
         let host = world.host;

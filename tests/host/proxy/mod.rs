@@ -67,7 +67,7 @@ impl Proxy {
     }
 
     /// A plugin with any root id and configuration; or else what it logged.
-    pub fn start(&self, root_id: &'static str, configuration: &str) -> Result<Worker, String> {
+    pub fn start(&self, root_id: &'static str, configuration: impl AsRef<[u8]>) -> Result<Worker, String> {
         let worker = self.load(root_id, configuration);
         let root = worker.root;
         if worker.vm.run(move || exports::start(root)) {
@@ -78,11 +78,26 @@ impl Proxy {
     }
 
     /// A plugin that the proxy never got to configure.
-    pub fn load(&self, root_id: &'static str, configuration: &str) -> Worker {
-        let mut vms = self.vms.lock().unwrap();
-        let vm = Arc::new(Vm::start(vms.len(), self.world.clone()));
-        vms.push(vm.clone());
-        let configuration = configuration.as_bytes().to_vec();
+    pub fn load(&self, root_id: &'static str, configuration: impl AsRef<[u8]>) -> Worker {
+        let vm = {
+            let mut vms = self.vms.lock().unwrap();
+            let vm = Arc::new(Vm::start(vms.len(), self.world.clone()));
+            vms.push(vm.clone());
+            vm
+        };
+        Self::load_into(vm, root_id, configuration)
+    }
+
+    /// The main thread's plugin of the filter chain, which has one VM with the bootstrap singleton.
+    pub fn worker_beside(&self, scraper: &Worker) -> Worker {
+        let worker = Self::load_into(scraper.vm.clone(), "picker", &self.configuration);
+        let root = worker.root;
+        assert!(worker.vm.run(move || exports::start(root)), "the configuration is refused");
+        worker
+    }
+
+    fn load_into(vm: Arc<Vm>, root_id: &'static str, configuration: impl AsRef<[u8]>) -> Worker {
+        let configuration = configuration.as_ref().to_vec();
         let root = vm.run(move || {
             let root = state(|state| {
                 let root = state.new_context();
@@ -151,7 +166,17 @@ impl Worker {
 
     /// Whether this one made the call.
     pub fn made(&self, call: &Call) -> bool {
-        call.vm == self.vm.id
+        (call.vm, call.root) == (self.vm.id, self.root)
+    }
+
+    /// The thread is busy: its timers fire late.
+    pub fn stalls_for(&self, span: Duration) {
+        self.vm.world.lock().unwrap().stall(self.vm.id, u64::try_from(span.as_millis()).unwrap());
+    }
+
+    /// Its timer fires between the read and the write of whoever writes shared data next.
+    pub fn interrupts(&self) {
+        self.vm.world.lock().unwrap().faults.interrupt = Some((self.vm.clone(), self.root));
     }
 }
 

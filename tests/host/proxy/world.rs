@@ -1,6 +1,7 @@
 //! What all VMs of a proxy share: clock, shared data, statistics, log, and the servers outside.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use proxy_wasm::types::{LogLevel, MetricType, Status};
 
@@ -8,16 +9,18 @@ use super::headers::Headers;
 use super::host::Host;
 use super::server::{Answer, Server};
 use super::shared_data::SharedData;
+use super::vm::Vm;
 
 /// Which of a proxy's VMs.
 pub type VmId = usize;
 
 /// The proxy outside its VMs.
-#[derive(Debug)]
 pub struct World {
     pub host: Host,
-    /// Milliseconds since the epoch.
+    /// Milliseconds by which timers run.
     pub now: u64,
+    /// What the wall clock was set forward since, in milliseconds; back if negative.
+    pub clock_set: i64,
     pub shared: SharedData,
     pub metrics: Vec<Metric>,
     pub logs: Vec<(LogLevel, String)>,
@@ -36,7 +39,7 @@ pub struct Metric {
 }
 
 /// Statuses with which host calls fail, until a test takes them back.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Faults {
     /// Of every write of shared data.
     pub write: Option<Status>,
@@ -46,6 +49,8 @@ pub struct Faults {
     pub change: Option<Status>,
     /// A read of this key gives the first half of the value and zeros for the rest.
     pub torn: Option<Vec<u8>>,
+    /// Another VM's root context whose timer fires just before the next write of shared data by another.
+    pub interrupt: Option<(Arc<Vm>, u32)>,
 }
 
 /// A call out, which is a scrape.
@@ -55,7 +60,7 @@ pub struct Call {
     pub root: u32,
     pub cluster: String,
     pub headers: Headers,
-    /// When it began, in milliseconds since the epoch.
+    /// When it began.
     pub began: u64,
     /// When its callback came or its deadline passed.
     pub ended: Option<u64>,
@@ -86,6 +91,7 @@ impl World {
         Self {
             host,
             now: 1_796_000_000_000,
+            clock_set: 0,
             shared: SharedData::default(),
             metrics: Vec::new(),
             logs: Vec::new(),
@@ -123,6 +129,12 @@ impl World {
         self.ticks.retain(|tick| (tick.vm, tick.root) != (vm, root));
         let next = self.now + period + (vm as u64 * 7) % period.max(1);
         self.ticks.push(Tick { vm, root, period, next });
+    }
+
+    /// The timers of a VM do not fire for some milliseconds.
+    pub fn stall(&mut self, vm: VmId, span: u64) {
+        let end = self.now + span;
+        self.ticks.iter_mut().filter(|tick| tick.vm == vm).for_each(|tick| tick.next = tick.next.max(end));
     }
 
     /// Forgets the timers and calls of a VM that is no more.
