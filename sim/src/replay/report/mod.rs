@@ -1,0 +1,5 @@
+//! What a replay came to.
+
+mod summary;
+
+pub use summary::Summary;
