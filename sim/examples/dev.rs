@@ -43,6 +43,18 @@ fn main() {
             fleet.workers = env("W", 1.0) as usize;
             fleet.shared = env("PRIVATE", 0.0) == 0.0;
             let served = world.replay(&w, &mut rule.routers(&fleet));
+            if std::env::var("PER").is_ok() {
+                for e in 0..n {
+                    let o: Vec<_> = served.iter().filter(|s| s.engine == e).filter_map(|s| Some((s, s.outcome.as_ref()?))).collect();
+                    let c = o.len() as f64;
+                    let unc: f64 = o.iter().map(|(_, o)| f64::from(o.prompt_tokens - o.cached_tokens)).sum::<f64>();
+                    let pr: f64 = o.iter().map(|(_, o)| f64::from(o.prompt_tokens)).sum::<f64>();
+                    let out: f64 = o.iter().map(|(_, o)| f64::from(o.output_tokens)).sum::<f64>();
+                    let ttft: f64 = o.iter().map(|(s, _)| s.first_token - s.arrived).sum::<f64>();
+                    let e2e: f64 = o.iter().map(|(s, _)| s.finished - s.arrived).sum::<f64>();
+                    println!("  engine {e}: {c} calls, prompt {:.0} uncached {:.0} total unc {:.0}k out {:.0} ttft {:.3} e2e {:.2}", pr / c, unc / c, unc / 1e3, out / c, ttft / c, e2e / c);
+                }
+            }
             rows.push(Summary::of(n, &served));
         }
         for s in &rows {

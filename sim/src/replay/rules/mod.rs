@@ -157,7 +157,10 @@ impl RuleKind {
             Self::Dynamo16 => tracked(dynamo::KvRouter::new(16.0, fleet.engines()), fleet, worker),
             Self::Lmetric => tracked(lmetric::Lmetric, fleet, worker),
             Self::WaitAndPrefill => tracked(wait_and_prefill::rule(fleet), fleet, worker),
-            Self::Reference => tracked(reference::Reference::new(reference::Weights::default(), fleet), fleet, worker),
+            Self::Reference => {
+                let sees_all = fleet.shared || fleet.workers <= 1;
+                tracked(reference::Reference::new(reference::Weights::default(), sees_all, fleet), fleet, worker)
+            }
         }
     }
 }

@@ -7,14 +7,11 @@ use rand_pcg::Pcg64;
 
 use super::{Call, Rule, View, cheapest};
 
-/// A tree is cut to this many tokens; its bound is 2^24 characters.
-const MAX_TREE: u64 = (1 << 24) / 4;
-
 pub(super) struct CacheAware {
     cache_threshold: f64,
     balance_abs_threshold: u32,
     balance_rel_threshold: f64,
-    /// Tokens in the tree of each engine.
+    /// Tokens put into the tree of each engine so far.
     trees: Vec<u64>,
 }
 
@@ -51,7 +48,7 @@ impl Rule for CacheAware {
     fn choose(&mut self, call: &Call, view: &View<'_>, random: &mut Pcg64) -> usize {
         let chosen = self.decide(view, random).unwrap_or(0);
         if let (Some(tree), Some(endpoint)) = (self.trees.get_mut(chosen), view.endpoints.get(chosen)) {
-            *tree = (*tree + endpoint.uncached(call)).min(MAX_TREE);
+            *tree += endpoint.uncached(call);
         }
         chosen
     }

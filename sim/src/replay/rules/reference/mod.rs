@@ -109,15 +109,14 @@ struct Placed {
 }
 
 impl Reference {
-    pub(super) fn new(weights: Weights, fleet: &Fleet) -> Self {
-        let learned = Learned::new(fleet.engines(), fleet.shared || fleet.workers == 1);
+    pub(super) fn new(weights: Weights, learns: bool, fleet: &Fleet) -> Self {
         Self {
             weights,
             step: StepTime::QWEN3_32B_TP2,
             engines: vec![State::default(); fleet.engines()],
             capacities: fleet.capacities.clone(),
             calls: HashMap::new(),
-            learned,
+            learned: Learned::new(fleet.engines(), learns),
             output: OUTPUT_PRIOR,
             decided: None,
         }
