@@ -159,7 +159,9 @@ impl RuleKind {
             Self::WaitAndPrefill => tracked(wait_and_prefill::rule(fleet), fleet, worker),
             Self::Reference => {
                 let sees_all = fleet.shared || fleet.workers <= 1;
-                tracked(reference::Reference::new(reference::Weights::default(), sees_all, fleet), fleet, worker)
+                let prior = if sees_all { 0.0 } else { 0.6 };
+                let weights = reference::Weights { prior, ..reference::Weights::default() };
+                tracked(reference::Reference::new(weights, sees_all, fleet), fleet, worker)
             }
         }
     }

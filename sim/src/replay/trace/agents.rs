@@ -1,4 +1,5 @@
-//! Agents that write code: each works through a long context that grows with every step, and asks again at once.
+//! Agents that write code: each works through a long context that grows with every step, and asks again when its tool is
+//! done.
 
 use super::conversation::{Conversation, unique};
 use super::sampling::Sampler;
@@ -20,6 +21,8 @@ pub struct Agents {
     pub result: f64,
     /// Mean tokens of an answer.
     pub output: f64,
+    /// Mean seconds that a tool takes.
+    pub pause: f64,
     /// Steps of a session.
     pub steps: usize,
 }
@@ -32,8 +35,9 @@ impl Default for Agents {
             system: 8000,
             context: 48_000.0,
             result: 1500.0,
-            output: 700.0,
-            steps: 12,
+            output: 820.0,
+            pause: 1.0,
+            steps: 7,
         }
     }
 }
@@ -59,8 +63,8 @@ impl Agents {
                     if step > 0 {
                         session.say(sampler.length(self.result, 0.8));
                     }
-                    let call = session.ask(sampler.length(self.output, 0.6), 0.0);
-                    begins = Start::After { call, pause: 0.0 };
+                    let call = session.ask(sampler.length(self.output, 0.6), sampler.pause(self.pause));
+                    begins = Start::After { call, pause: sampler.pause(self.pause) };
                 }
                 left -= steps.min(left);
                 steps = self.steps.max(1);

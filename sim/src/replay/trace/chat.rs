@@ -31,14 +31,14 @@ pub struct Chat {
 impl Default for Chat {
     fn default() -> Self {
         Self {
-            applications: 8,
+            applications: 12,
             system: 1500,
-            message: 200.0,
+            message: 450.0,
             output: 310.0,
-            turns: 6.0,
+            turns: 3.0,
             pause: 20.0,
-            rate: 4.0,
-            conversations: 2000,
+            rate: 8.0,
+            conversations: 4000,
         }
     }
 }

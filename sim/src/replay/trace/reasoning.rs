@@ -17,13 +17,15 @@ pub struct Reasoning {
     pub prompts: u64,
     /// Tokens of a prompt.
     pub prompt: u32,
-    /// Mean tokens of an answer; the lengths are spread evenly over half to one and a half times this.
-    pub output: u32,
+    /// Mean tokens of an answer.
+    pub output: f64,
+    /// How unlike answers are: the standard deviation of the logarithm of their length.
+    pub spread: f64,
 }
 
 impl Default for Reasoning {
     fn default() -> Self {
-        Self { clients: 300, requests: 8, prompts: 100, prompt: 1000, output: 8000 }
+        Self { clients: 300, requests: 8, prompts: 30, prompt: 1000, output: 7500.0, spread: 0.7 }
     }
 }
 
@@ -33,11 +35,11 @@ impl Reasoning {
         let mut sampler = Sampler::new(seed);
         let mut calls: Vec<Call> = Vec::new();
         for client in 0..self.clients {
-            let mut start = Start::At(client as f64 * 0.05);
+            let mut start = Start::At(client as f64 * 0.01);
             for _ in 0..self.requests {
                 let prompt = Segment { id: sampler.0.random_range(0..self.prompts.max(1)), tokens: self.prompt };
-                let output = sampler.0.random_range(self.output / 2..=self.output.saturating_mul(3) / 2);
-                calls.push(Call::new(start, &[prompt], 1, output.max(1), None));
+                let output = sampler.length(self.output, self.spread);
+                calls.push(Call::new(start, &[prompt], 1, output, None));
                 start = Start::After { call: calls.len() - 1, pause: 0.0 };
             }
         }

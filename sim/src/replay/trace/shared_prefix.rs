@@ -26,7 +26,7 @@ pub struct SharedPrefix {
 
 impl Default for SharedPrefix {
     fn default() -> Self {
-        Self { groups: 150, prompts: 5, system: 6000, question: 1200, output: 1000, rate: 11.0, requests: 4000 }
+        Self { groups: 150, prompts: 5, system: 6000, question: 1200, output: 1000, rate: 11.0, requests: 5000 }
     }
 }
 

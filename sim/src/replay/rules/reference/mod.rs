@@ -18,6 +18,7 @@ mod learning;
 use std::collections::HashMap;
 
 use rand_pcg::Pcg64;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::{Call, Endpoint, Fleet, Rule, View, cheapest};
 use crate::engine::{Outcome, StepTime};
@@ -47,11 +48,14 @@ pub(in crate::replay) struct Weights {
     pub(super) decode: f64,
     /// Of the memory wait, 0 or 1.
     pub(super) memory: f64,
+    /// Share of the prompt that is believed to be cached at the engine its opening hashes to, 0 to 1: how routers agree
+    /// that know nothing of each other.
+    pub(super) prior: f64,
 }
 
 impl Default for Weights {
     fn default() -> Self {
-        Self { length: 0.1, prefill: 2.0, batch: 0.1, decode: 0.1, memory: 1.0 }
+        Self { length: 0.1, prefill: 2.0, batch: 0.1, decode: 0.1, memory: 1.0, prior: 0.0 }
     }
 }
 
@@ -129,12 +133,14 @@ impl Reference {
     }
 
     /// The cost of placing `call` at an engine, and what is to be booked if it is.
-    fn cost(&self, place: usize, call: &Call, endpoint: &Endpoint, now: f64) -> (f64, Placed) {
+    fn cost(&self, place: usize, call: &Call, endpoint: &Endpoint, home: usize, now: f64) -> (f64, Placed) {
         let state = self.engines.get(place).copied().unwrap_or_default();
         let (tokens, output) = (f64::from(call.engine.tokens), self.output);
         let (speed, pace) = (self.learned.speed(place), self.learned.pace(place));
-        let uncached = endpoint.uncached(call) as f64;
-        let nominal = self.prefill(uncached, f64::from(endpoint.cached));
+        let prior = if home == place { self.weights.prior * tokens } else { 0.0 };
+        let cached = f64::from(endpoint.cached).max(prior);
+        let uncached = tokens - cached;
+        let nominal = self.prefill(uncached, cached);
         let prefill = speed * nominal;
 
         let foreign = state.foreign;
@@ -171,9 +177,17 @@ impl Reference {
     }
 }
 
+/// The engine that all routers agree on for calls that begin like this one.
+fn rendezvous(call: &Call, engines: usize) -> usize {
+    let opening = call.opening.checked_sub(1).and_then(|last| call.hashes().get(last)).copied().unwrap_or(0);
+    let score = |engine: &usize| xxh3_64_with_seed(&(*engine as u64).to_le_bytes(), opening);
+    (0..engines).max_by_key(score).unwrap_or(0)
+}
+
 impl Rule for Reference {
     fn choose(&mut self, call: &Call, view: &View<'_>, random: &mut Pcg64) -> usize {
-        let costs = view.endpoints.iter().enumerate().map(|(place, e)| self.cost(place, call, e, view.now));
+        let home = rendezvous(call, view.endpoints.len());
+        let costs = view.endpoints.iter().enumerate().map(|(place, e)| self.cost(place, call, e, home, view.now));
         let costs: Vec<_> = costs.collect();
         let lowest = costs.iter().map(|(cost, _)| *cost).fold(f64::INFINITY, f64::min);
         let best = view.endpoints.iter().enumerate().zip(&costs).filter(|(_, (cost, _))| *cost == lowest);
