@@ -159,8 +159,7 @@ impl RuleKind {
             Self::WaitAndPrefill => tracked(wait_and_prefill::rule(fleet), fleet, worker),
             Self::Reference => {
                 let sees_all = fleet.shared || fleet.workers <= 1;
-                let prior = if sees_all { 0.0 } else { 0.6 };
-                let weights = reference::Weights { prior, ..reference::Weights::default() };
+                let weights = reference::Weights { prior: !sees_all, ..reference::Weights::default() };
                 tracked(reference::Reference::new(weights, sees_all, fleet), fleet, worker)
             }
         }

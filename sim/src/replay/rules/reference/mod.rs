@@ -29,11 +29,17 @@ use learning::Learned;
 /// Share of the cache that counts as full.
 const FULL: f64 = 0.98;
 
-/// Weight of the newest answer in the mean output length.
-const OUTPUT_DECAY: f64 = 0.01;
+/// Weight of the newest call in means over all calls.
+const MEAN_DECAY: f64 = 0.01;
 
 /// Output tokens expected before the first answer.
 const OUTPUT_PRIOR: f64 = 300.0;
+
+/// How many blocks of an opening are hashed, and the share of the prompt that is then believed to be cached where the hash
+/// says. The first 2,048 tokens keep together what shares a system prompt, of which an engine should hold few. Where all
+/// calls share them the whole opening, up to the end of the first message, still tells conversations apart; it counts
+/// less, or prompts with a long common beginning would be spread.
+const PRIOR: [(usize, f64); 2] = [(32, 0.6), (usize::MAX, 0.4)];
 
 /// What the terms of the cost are multiplied by.
 #[derive(Clone, Copy, Debug)]
@@ -48,14 +54,13 @@ pub(in crate::replay) struct Weights {
     pub(super) decode: f64,
     /// Of the memory wait, 0 or 1.
     pub(super) memory: f64,
-    /// Share of the prompt that is believed to be cached at the engine its opening hashes to, 0 to 1: how routers agree
-    /// that know nothing of each other.
-    pub(super) prior: f64,
+    /// Whether calls are drawn to the engines that their openings hash to: so routers agree that do not talk.
+    pub(super) prior: bool,
 }
 
 impl Default for Weights {
     fn default() -> Self {
-        Self { length: 0.1, prefill: 2.0, batch: 0.1, decode: 0.1, memory: 1.0, prior: 0.0 }
+        Self { length: 0.1, prefill: 2.0, batch: 0.1, decode: 0.1, memory: 1.0, prior: false }
     }
 }
 
@@ -68,6 +73,8 @@ pub(in crate::replay) struct Reference {
     learned: Learned,
     /// Mean output tokens.
     output: f64,
+    /// Mean seconds of a prefill by the model.
+    mean_prefill: f64,
     /// Terms of the decision under way, to be booked.
     decided: Option<Placed>,
 }
@@ -103,6 +110,8 @@ struct Placed {
     at: f64,
     /// Seconds of its prefill, at the engine's learned speed.
     prefill: f64,
+    /// The same by the unlearned model.
+    prefill_nominal: f64,
     /// Seconds to its first token by the unlearned model.
     nominal: f64,
     /// Seconds of a step by the unlearned model.
@@ -122,6 +131,7 @@ impl Reference {
             calls: HashMap::new(),
             learned: Learned::new(fleet.engines(), learns),
             output: OUTPUT_PRIOR,
+            mean_prefill: 0.0,
             decided: None,
         }
     }
@@ -133,11 +143,12 @@ impl Reference {
     }
 
     /// The cost of placing `call` at an engine, and what is to be booked if it is.
-    fn cost(&self, place: usize, call: &Call, endpoint: &Endpoint, home: usize, now: f64) -> (f64, Placed) {
+    fn cost(&self, place: usize, call: &Call, endpoint: &Endpoint, homes: &[usize], now: f64) -> (f64, Placed) {
         let state = self.engines.get(place).copied().unwrap_or_default();
         let (tokens, output) = (f64::from(call.engine.tokens), self.output);
         let (speed, pace) = (self.learned.speed(place), self.learned.pace(place));
-        let prior = if home == place { self.weights.prior * tokens } else { 0.0 };
+        let prior = PRIOR.iter().zip(homes).filter(|(_, home)| self.weights.prior && **home == place);
+        let prior = prior.map(|((_, share), _)| share * tokens).fold(0.0, f64::max);
         let cached = f64::from(endpoint.cached).max(prior);
         let uncached = tokens - cached;
         let nominal = self.prefill(uncached, cached);
@@ -153,7 +164,7 @@ impl Reference {
         let step = t0 + a * requests + k * context;
         let overflow = held + uncached + output - FULL * f64::from(endpoint.capacity);
         let memory = self.weights.memory * output * step * overflow.max(0.0) / held.max(1.0);
-        let clock = (state.free_at - now).max(0.0) + foreign.waiting * speed * self.prefill(tokens, 0.0);
+        let clock = (state.free_at - now).max(0.0) + foreign.waiting * speed * self.mean_prefill;
         let wait = clock.max(memory);
 
         let own = output * pace * step;
@@ -167,6 +178,7 @@ impl Reference {
             engine: place,
             at: now,
             prefill,
+            prefill_nominal: nominal,
             nominal: wait / speed + nominal,
             step,
             first_token: None,
@@ -177,17 +189,18 @@ impl Reference {
     }
 }
 
-/// The engine that all routers agree on for calls that begin like this one.
-fn rendezvous(call: &Call, engines: usize) -> usize {
-    let opening = call.opening.checked_sub(1).and_then(|last| call.hashes().get(last)).copied().unwrap_or(0);
+/// The engine that all routers agree on for calls whose openings have `blocks` blocks in common.
+fn rendezvous(call: &Call, blocks: usize, engines: usize) -> usize {
+    let last = call.opening.min(blocks).checked_sub(1);
+    let opening = last.and_then(|last| call.hashes().get(last)).copied().unwrap_or(0);
     let score = |engine: &usize| xxh3_64_with_seed(&(*engine as u64).to_le_bytes(), opening);
     (0..engines).max_by_key(score).unwrap_or(0)
 }
 
 impl Rule for Reference {
     fn choose(&mut self, call: &Call, view: &View<'_>, random: &mut Pcg64) -> usize {
-        let home = rendezvous(call, view.endpoints.len());
-        let costs = view.endpoints.iter().enumerate().map(|(place, e)| self.cost(place, call, e, home, view.now));
+        let homes = PRIOR.map(|(blocks, _)| rendezvous(call, blocks, view.endpoints.len()));
+        let costs = view.endpoints.iter().enumerate().map(|(place, e)| self.cost(place, call, e, &homes, view.now));
         let costs: Vec<_> = costs.collect();
         let lowest = costs.iter().map(|(cost, _)| *cost).fold(f64::INFINITY, f64::min);
         let best = view.endpoints.iter().enumerate().zip(&costs).filter(|(_, (cost, _))| *cost == lowest);
@@ -202,6 +215,7 @@ impl Rule for Reference {
         state.pending += placed.prefill;
         state.context += placed.context;
         state.added += placed.added;
+        self.mean_prefill += MEAN_DECAY * (placed.prefill_nominal - self.mean_prefill);
         state.requests += 1.0;
         state.waiting += 1.0;
         self.calls.insert(id, placed);
@@ -229,7 +243,7 @@ impl Rule for Reference {
             state.free_at = now + state.pending;
         }
         let (Some(outcome), Some(first_token)) = (outcome, placed.first_token) else { return };
-        self.output += OUTPUT_DECAY * (f64::from(outcome.output_tokens) - self.output);
+        self.output += MEAN_DECAY * (f64::from(outcome.output_tokens) - self.output);
         if outcome.output_tokens > 1 {
             let interval = (now - first_token) / f64::from(outcome.output_tokens - 1);
             self.learned.answer(placed.engine, interval / placed.step);
