@@ -94,9 +94,10 @@ prepare_wasm_bindgen() {
 check() {
   say "format, lints, docs"
   cargo fmt --all --check
-  cargo clippy --locked --workspace --all-targets -- -D warnings
+  cargo clippy --locked --workspace --all-targets --all-features -- -D warnings
   cargo check --locked --no-default-features
   RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --quiet
+  cargo test --locked --quiet --no-default-features --features schema --test config_reference
 }
 
 test_all() {
