@@ -111,11 +111,8 @@ async fn run(title: &'static str, bootstrap: &Bootstrap, fleet: &mut Fleet, load
 async fn stay(bootstrap: &Bootstrap) -> Result<()> {
     let envoy = Envoy::start(bootstrap).await?;
     println!("\nStill up, to be tried; Ctrl-C ends it:");
-    println!(
-        "  curl -i http://{}/v1/chat/completions -d '{}'",
-        envoy.address(),
-        r#"{"messages":[{"role":"user","content":"Hello"}]}"#
-    );
+    let body = r#"{"messages":[{"role":"user","content":"Hello"}]}"#;
+    println!("  curl -i http://{}/v1/chat/completions -d '{body}'", envoy.address());
     println!("  curl http://{}/stats?filter=endpoint_picker", envoy.admin_address());
     tokio::signal::ctrl_c().await?;
     Ok(())

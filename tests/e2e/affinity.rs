@@ -37,8 +37,7 @@ async fn an_adapter_is_served_where_it_is_loaded() -> Result<()> {
     let mut servers = ServerConfig { adapters: adapters.clone(), ..ServerConfig::default() };
     servers.engine.max_loras = 2;
     let profile = json!({ "scorers": [{ "type": "lora-affinity-scorer" }], "picker": { "type": "max-score-picker" } });
-    let only_adapters = |config: &mut Value| config["profile"] = profile.clone();
-    let stack = Stack::with(servers, |bootstrap| bootstrap.picker(only_adapters)).await?;
+    let stack = Stack::with(servers, |bootstrap| bootstrap.setting("/profile", profile)).await?;
     let body =
         |model: &str, prompt: &str, tokens: u32| json!({ "model": model, "prompt": prompt, "max_tokens": tokens });
 

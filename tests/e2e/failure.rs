@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use anyhow::Result;
-use serde_json::{Value, json};
+use serde_json::json;
 use sim::server::{MetricsFault, ServerConfig};
 use testbed::{Bootstrap, Client, Envoy, Fleet};
 
@@ -128,11 +128,11 @@ async fn a_server_that_hangs_is_avoided_until_it_is_back() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn stale_metrics_lose_their_say() -> Result<()> {
-    let stale_soon = |config: &mut Value| {
-        config["scrape"]["stale_after"] = json!("300ms");
-        config["profile"]["scorers"] = json!([{ "type": "running-requests-size-scorer", "weight": 1 }]);
+    let stale_soon = |bootstrap: Bootstrap| {
+        let scorers = json!([{ "type": "running-requests-size-scorer" }]);
+        bootstrap.setting("/scrape/stale_after", json!("300ms"))?.setting("/profile/scorers", scorers)
     };
-    let stack = Stack::with(ServerConfig::default(), |bootstrap| bootstrap.picker(stale_soon)).await?;
+    let stack = Stack::with(ServerConfig::default(), stale_soon).await?;
     let direct = Client::new(stack.fleet.addresses()[1]);
     let long = json!({ "model": "sim", "prompt": "Busy", "max_tokens": 150 });
     let held = tokio::spawn(async move { direct.post("/v1/completions", &long).await });

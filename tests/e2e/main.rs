@@ -1,5 +1,5 @@
 //! The shipped module and the shipped configuration in a real Envoy, before simulated model servers.
-#![cfg(not(target_family = "wasm"))]
+#![cfg(all(test, not(target_family = "wasm")))]
 
 mod affinity;
 mod bodies;

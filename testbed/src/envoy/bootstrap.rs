@@ -56,15 +56,15 @@ impl Bootstrap {
         *this.get(&format!("{}/load_assignment/endpoints/0/lb_endpoints", at::CLUSTER))? = members.collect();
         let pool = endpoints.iter().map(|endpoint| json!({ "address": endpoint.to_string(), "engine": "vllm" }));
         let pool: Value = pool.collect();
-        this.picker(|config| config["pool"]["endpoints"] = pool.clone())
+        this.setting("/pool/endpoints", pool)
     }
 
-    /// Changes the picker's own configuration, which the scraper shares.
-    pub fn picker(mut self, change: impl Fn(&mut Value)) -> Result<Self> {
+    /// Sets a field of the picker's own configuration, which the scraper shares. The pointer is JSON's.
+    pub fn setting(mut self, pointer: &str, value: Value) -> Result<Self> {
         for plugin in [at::SCRAPER, at::PICKER] {
             // There may be no scraper any more.
-            if let Some(config) = self.0.pointer_mut(&format!("{plugin}/configuration/value")) {
-                change(config);
+            if self.0.pointer(plugin).is_some() {
+                self = self.set(&format!("{plugin}/configuration/value{pointer}"), value.clone())?;
             }
         }
         Ok(self)
@@ -72,7 +72,7 @@ impl Bootstrap {
 
     /// fail-open, in the picker and in the cluster, as the comments of the shipped file say.
     pub fn fail_open(self) -> Result<Self> {
-        self.round_robin()?.picker(|config| config["failure_mode"] = json!("fail-open"))
+        self.round_robin()?.setting("/failure_mode", json!("fail-open"))
     }
 
     /// Without the picker and its scraper: Envoy's own round robin.
@@ -94,10 +94,13 @@ impl Bootstrap {
         self.0.pointer(pointer).with_context(|| format!("envoy.yaml has no {pointer}"))
     }
 
-    /// Sets a field of an object that is there. The pointer is JSON's.
+    /// Sets anything else: an element of an array that is there, or a field of an object. The pointer is JSON's.
     pub fn set(mut self, pointer: &str, value: Value) -> Result<Self> {
-        let (parent, field) = pointer.rsplit_once('/').context("a pointer begins with a slash")?;
-        self.get(parent)?.as_object_mut().context("not an object")?.insert(field.to_owned(), value);
+        let (parent, name) = pointer.rsplit_once('/').context("a pointer begins with a slash")?;
+        match self.get(parent)? {
+            Value::Object(fields) => _ = fields.insert(name.to_owned(), value),
+            _ => *self.get(pointer)? = value,
+        }
         Ok(self)
     }
 
