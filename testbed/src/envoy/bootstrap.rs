@@ -22,9 +22,6 @@ pub mod at {
         "/static_resources/listeners/0/filter_chains/0/filters/0/typed_config/http_filters/0/typed_config/config";
     /// The cluster of model servers.
     pub const CLUSTER: &str = "/static_resources/clusters/0";
-    /// Its policy for requests without a destination.
-    pub const FALLBACK: &str = "/static_resources/clusters/0/load_balancing_policy/policies/0\
-                                       /typed_extension_config/typed_config/fallback_policy/policies/0";
     /// The admin interface's port.
     pub const ADMIN: &str = "/admin/address/socket_address/port_value";
 }
@@ -70,9 +67,9 @@ impl Bootstrap {
         Ok(self)
     }
 
-    /// fail-open, in the picker and in the cluster, as the comments of the shipped file say.
+    /// Requests without a pick are left to the cluster's own policy.
     pub fn fail_open(self) -> Result<Self> {
-        self.round_robin()?.setting("/failure_mode", json!("fail-open"))
+        self.setting("/failure_mode", json!("fail-open"))
     }
 
     /// Without the picker and its scraper: Envoy's own round robin.
@@ -80,7 +77,7 @@ impl Bootstrap {
         self.remove_scraper()?;
         let filters = self.get(&format!("{}/http_filters", at::HTTP))?;
         filters.as_array_mut().context("http_filters")?.remove(0);
-        self.round_robin()
+        Ok(self)
     }
 
     /// Without the singleton, so that a worker has to do its work.
@@ -101,16 +98,6 @@ impl Bootstrap {
             Value::Object(fields) => _ = fields.insert(name.to_owned(), value),
             _ => *self.get(pointer)? = value,
         }
-        Ok(self)
-    }
-
-    fn round_robin(mut self) -> Result<Self> {
-        *self.get(at::FALLBACK)? = json!({ "typed_extension_config": {
-            "name": "envoy.load_balancing_policies.round_robin",
-            "typed_config": {
-                "@type": "type.googleapis.com/envoy.extensions.load_balancing_policies.round_robin.v3.RoundRobin"
-            }
-        }});
         Ok(self)
     }
 
