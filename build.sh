@@ -94,9 +94,10 @@ prepare_wasm_bindgen() {
 check() {
   say "format, lints, docs"
   cargo fmt --all --check
-  cargo clippy --locked --workspace --all-targets -- -D warnings
+  cargo clippy --locked --workspace --all-targets --all-features -- -D warnings
   cargo check --locked --no-default-features
   RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --quiet
+  cargo test --locked --quiet --no-default-features --features schema --test config_reference
 }
 
 test_all() {
@@ -107,7 +108,7 @@ test_all() {
   prepare_wasm_bindgen
   say "the shipped configuration"
   "$ENVOY" --mode validate --log-level warn -c envoy.yaml
-  say "unit, mock host, $("$ENVOY" --version | grep -o '[0-9.]*/Clean' | head -1) end to end"
+  say "unit, mock host, end to end in Envoy $("$ENVOY" --version | grep -oE '[0-9]+\.[0-9]+\.[0-9]+' | head -1)"
   cargo test --locked --workspace
   say "the core on wasm32"
   CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUNNER=$PWD/.tools/bin/wasm-bindgen-test-runner \

@@ -6,6 +6,7 @@ mod request;
 mod root;
 mod scraper;
 mod settings;
+mod worker;
 
 /// What the proxy calls first. Its exports are the ABI's, not for Rust callers.
 mod entry {
@@ -19,6 +20,20 @@ mod entry {
 
 /// The header that names the destination; the proxy's override policy reads it.
 const DESTINATION: &str = "x-gateway-destination-endpoint";
+
+/// Where a pool's records lie in shared data.
+#[derive(Clone, Debug)]
+struct Keys {
+    lease: Vec<u8>,
+    snapshot: Vec<u8>,
+}
+
+impl Keys {
+    fn of(pool: &str) -> Self {
+        let key = |what: &str| format!("endpoint-picker/{pool}/{what}").into_bytes();
+        Self { lease: key("lease"), snapshot: key("snapshot") }
+    }
+}
 
 /// 64 random bits.
 fn random() -> u64 {

@@ -8,7 +8,7 @@ use proxy_wasm::types::Action;
 
 use super::DESTINATION;
 use super::abi::{self, Buffer, Headers};
-use super::root::Worker;
+use super::worker::Worker;
 use crate::config::FailureMode;
 use crate::ledger::Entry;
 use crate::picker::{NoPick, Pick};

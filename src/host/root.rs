@@ -1,6 +1,5 @@
 //! A plugin instance: its configuration, its role, its ticks.
 
-use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -9,14 +8,12 @@ use proxy_wasm::traits::{Context, HttpContext, RootContext};
 use proxy_wasm::types::ContextType;
 
 use super::abi::{self, Buffer};
-use super::metrics::Metrics;
-use super::random;
 use super::request::Request;
-use super::scraper::{Keys, Scraper};
+use super::scraper::Scraper;
 use super::settings;
-use crate::config::{self, Config};
-use crate::fleet::{Lease, Snapshot};
-use crate::picker::Picker;
+use super::worker::Worker;
+use crate::config;
+use crate::fleet::Lease;
 
 /// Fine enough to spread scrapes over a tenth of a second, coarse enough to cost nothing.
 const TICK: Duration = Duration::from_millis(20);
@@ -35,28 +32,6 @@ struct Plugin {
     worker: Rc<Worker>,
 }
 
-/// What the requests of one worker share.
-pub(super) struct Worker {
-    keys: Keys,
-    pub(super) config: Rc<Config>,
-    pub(super) picker: RefCell<Picker>,
-    pub(super) metrics: RefCell<Metrics>,
-}
-
-impl Worker {
-    /// Reads the snapshot if its version is another than the one in use.
-    pub(super) fn refresh(&self, version: Option<u64>) {
-        let mut picker = self.picker.borrow_mut();
-        if version.is_some() && picker.snapshot_version() == version {
-            return;
-        }
-        let value = abi::shared(&self.keys.snapshot).value;
-        if let Some(snapshot) = value.and_then(|value| Snapshot::decode(&self.keys.snapshot, &value)) {
-            picker.refresh(snapshot);
-        }
-    }
-}
-
 impl Root {
     fn configure(&mut self) -> Result<(), String> {
         let by_right = match abi::property(&["plugin_root_id"]).unwrap_or_default().as_slice() {
@@ -72,12 +47,7 @@ impl Root {
         info!("pool {}: {} endpoints, {:?}", config.pool.name, config.pool.endpoints.len(), config.profile);
         let config = Rc::new(config);
         let scraper = Scraper::new(config.clone(), by_right, abi::now());
-        let worker = Rc::new(Worker {
-            keys: Keys::of(&config.pool.name),
-            picker: RefCell::new(Picker::new(config.clone(), random())),
-            config,
-            metrics: RefCell::default(),
-        });
+        let worker = Rc::new(Worker::new(config));
         // A worker that was just reloaded need not wait for a tick.
         worker.refresh(None);
         self.plugin = Some(Plugin { scraper, worker });
@@ -100,11 +70,11 @@ impl RootContext for Root {
     fn on_tick(&mut self) {
         let Some(Plugin { scraper, worker }) = &mut self.plugin else { return };
         let found = abi::shared(&worker.keys.lease);
-        let lease = found.value.as_deref().and_then(|value| Lease::decode(&worker.keys.lease, value));
-        if let Some(lease) = lease {
+        let lease = found.value.and_then(|value| Lease::decode(&worker.keys.lease, &value));
+        if let (Some(lease), false) = (&lease, scraper.is_singleton()) {
             worker.refresh(Some(lease.snapshot));
         }
-        scraper.tick(&found, &mut worker.metrics.borrow_mut(), abi::now());
+        scraper.tick(lease.as_ref(), found.cas, &mut worker.metrics.borrow_mut(), abi::now());
     }
 
     fn get_type(&self) -> Option<ContextType> {

@@ -5,9 +5,9 @@ use std::rc::Rc;
 use log::{info, warn};
 use proxy_wasm::hostcalls;
 
-use super::abi::{self, Buffer, Headers, Shared};
+use super::abi::{self, Buffer, Headers};
 use super::metrics::Metrics;
-use super::random;
+use super::{Keys, random};
 use crate::clock::Timestamp;
 use crate::config::Config;
 use crate::fleet::{Answer, Booked, Claim, Collector, Health, Lease, Member, Snapshot};
@@ -25,37 +25,27 @@ pub(super) struct Scraper {
     collector: Option<Collector>,
 }
 
-/// Where a pool's records lie in shared data.
-#[derive(Clone, Debug)]
-pub(super) struct Keys {
-    pub(super) lease: Vec<u8>,
-    pub(super) snapshot: Vec<u8>,
-}
-
-impl Keys {
-    pub(super) fn of(pool: &str) -> Self {
-        let key = |what: &str| format!("endpoint-picker/{pool}/{what}").into_bytes();
-        Self { lease: key("lease"), snapshot: key("snapshot") }
-    }
-}
-
 impl Scraper {
     pub(super) fn new(config: Rc<Config>, by_right: bool, now: Timestamp) -> Self {
         let keys = Keys::of(&config.pool.name);
         Self { config, keys, member: Member { id: random(), by_right, since: now }, collector: None }
     }
 
-    /// Renews or takes the lease, and scrapes if it is held.
-    pub(super) fn tick(&mut self, found: &Shared, metrics: &mut Metrics, now: Timestamp) {
-        let current = found.value.as_deref().and_then(|value| Lease::decode(&self.keys.lease, value));
-        let Claim::Hold(mut lease) = Lease::claim(current.as_ref(), self.member, now) else {
+    /// It scrapes by right and picks for nobody.
+    pub(super) fn is_singleton(&self) -> bool {
+        self.member.by_right
+    }
+
+    /// Renews or takes the lease, found as `current` with `cas`, and scrapes if it is held.
+    pub(super) fn tick(&mut self, current: Option<&Lease>, cas: u32, metrics: &mut Metrics, now: Timestamp) {
+        let Claim::Hold(mut lease) = Lease::claim(current, self.member, now) else {
             self.collector = None;
             return;
         };
         let Some(collector) = &mut self.collector else {
             // Others may claim it in the same moment; who writes it down first has it.
-            if abi::set_shared(&self.keys.lease, &lease.encode(&self.keys.lease), found.cas).is_ok() {
-                self.take_over(current.as_ref(), metrics, now);
+            if abi::set_shared(&self.keys.lease, &lease.encode(&self.keys.lease), cas).is_ok() {
+                self.take_over(current, metrics, now);
                 self.scrape(metrics, now);
             }
             return;
@@ -66,14 +56,15 @@ impl Scraper {
         let mut published = false;
         if let Some(snapshot) = collector.news(lease.snapshot + 1) {
             metrics.fleet(snapshot.endpoints.iter().map(|endpoint| endpoint.health));
-            let cas = abi::shared(&self.keys.snapshot).cas;
-            published = abi::set_shared(&self.keys.snapshot, &snapshot.encode(&self.keys.snapshot), cas).is_ok();
+            let snapshot_cas = abi::shared(&self.keys.snapshot).cas;
+            let value = snapshot.encode(&self.keys.snapshot);
+            published = abi::set_shared(&self.keys.snapshot, &value, snapshot_cas).is_ok();
             if published {
                 lease.snapshot = snapshot.version;
             }
         }
         // If somebody else was faster, the next tick shows who holds it.
-        let renewed = abi::set_shared(&self.keys.lease, &lease.encode(&self.keys.lease), found.cas).is_ok();
+        let renewed = abi::set_shared(&self.keys.lease, &lease.encode(&self.keys.lease), cas).is_ok();
         // The version in the lease is what makes workers read.
         if published && renewed {
             collector.published();

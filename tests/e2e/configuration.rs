@@ -1,9 +1,23 @@
 //! The shipped configuration, and those that must not start.
 
+use std::{env, fs};
+
 use anyhow::Result;
 use serde_json::{Value, json};
-use testbed::envoy::{at, validate};
+use testbed::envoy::{at, module, validate};
 use testbed::{Bootstrap, Envoy, Fleet};
+
+#[test]
+fn the_module_is_small_and_tells_nothing_of_the_machine_it_was_built_on() -> Result<()> {
+    let module = fs::read(module()?)?;
+    assert!(module.len() <= 700_000, "{} bytes", module.len());
+    let home = env::var("HOME").unwrap_or_else(|_| "/home".to_owned());
+    for path in [home, testbed::root().display().to_string()] {
+        let found = module.windows(path.len()).any(|bytes| bytes == path.as_bytes());
+        assert!(!found, "{path} is in it: build it with ./build.sh");
+    }
+    Ok(())
+}
 
 #[test]
 fn envoy_accepts_the_shipped_configuration() -> Result<()> {
@@ -39,30 +53,21 @@ fn the_shipped_configuration_holds_what_the_picker_needs() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_wrong_configuration_is_refused_with_its_place() -> Result<()> {
     let fleet = Fleet::start(2, sim::server::ServerConfig::default()).await?;
-    let set = |pointer: &'static str, value: Value| {
-        move |config: &mut Value| {
-            let (parent, field) = pointer.rsplit_once('/').unwrap();
-            config.pointer_mut(parent).unwrap()[field] = value.clone();
-        }
-    };
     let first = fleet.addresses()[0].to_string();
     let cases = [
-        ("pool.endpoint", set("/pool/endpoint", json!([]))),
-        ("pool.endpoints[1].address", set("/pool/endpoints/1/address", json!(first))),
-        ("pool.endpoints[0].address", set("/pool/endpoints/0/address", json!("model-a:8000"))),
-        ("pool.endpoints[0].port", set("/pool/endpoints/0/port", json!(8000))),
-        ("profile.scorers[0].weight", set("/profile/scorers", json!([{ "type": "queue-scorer", "weight": -1 }]))),
-        ("profile.scorers[0].type", set("/profile/scorers", json!([{ "type": "queue" }]))),
-        ("profile.picker", set("/profile/picker", Value::Null)),
-        (
-            "profile.picker",
-            set("/profile/picker", json!([{ "type": "random-picker" }, { "type": "max-score-picker" }])),
-        ),
-        ("scrape.interval", set("/scrape/interval", json!("soon"))),
-        ("failure_mode", set("/failure_mode", json!("fail-sometimes"))),
+        ("pool.endpoint", ("/pool/endpoint", json!([]))),
+        ("pool.endpoints[1].address", ("/pool/endpoints/1/address", json!(first))),
+        ("pool.endpoints[0].address", ("/pool/endpoints/0/address", json!("model-a:8000"))),
+        ("pool.endpoints[0].port", ("/pool/endpoints/0/port", json!(8000))),
+        ("profile.scorers[0].weight", ("/profile/scorers", json!([{ "type": "queue-scorer", "weight": -1 }]))),
+        ("profile.scorers[0].type", ("/profile/scorers", json!([{ "type": "queue" }]))),
+        ("profile.picker", ("/profile/picker", Value::Null)),
+        ("profile.picker", ("/profile/picker", json!([{ "type": "random-picker" }, { "type": "max-score-picker" }]))),
+        ("scrape.interval", ("/scrape/interval", json!("soon"))),
+        ("failure_mode", ("/failure_mode", json!("fail-sometimes"))),
     ];
-    for (place, wrong) in cases {
-        let bootstrap = Bootstrap::new(fleet.addresses())?.picker(&wrong)?;
+    for (place, (pointer, wrong)) in cases {
+        let bootstrap = Bootstrap::new(fleet.addresses())?.setting(pointer, wrong)?;
         let refused = Envoy::start(&bootstrap).await.map(|_| ()).expect_err(place).to_string();
         assert!(refused.contains("configuration refused") && refused.contains(place), "{place}: {refused}");
     }

@@ -1,4 +1,4 @@
-//! `/sim/*`: faults, reset and statistics.
+//! What is not a call of the API: `/v1/models`, and `/sim/*` with faults, reset and statistics.
 
 use std::sync::Arc;
 
@@ -82,4 +82,23 @@ pub(super) async fn set_faults(State(app): State<Arc<App>>, body: Bytes) -> Resp
 /// `GET /version`.
 pub(super) async fn version() -> Json<Value> {
     Json(json!({"version": concat!("sim-", env!("CARGO_PKG_VERSION"))}))
+}
+
+/// `GET /v1/models`.
+pub(super) async fn list_models(State(app): State<Arc<App>>) -> Json<Value> {
+    let created = app.started as u64;
+    let model = |id: &str, root: &str, parent: Option<&str>, context: Option<u32>| {
+        json!({
+            "id": id,
+            "object": "model",
+            "created": created,
+            "owned_by": "vllm",
+            "root": root,
+            "parent": parent,
+            "max_model_len": context,
+        })
+    };
+    let base = app.models.base.iter().map(|id| model(id, app.models.first(), None, Some(app.context_len)));
+    let adapters = app.models.adapters.iter().map(|id| model(id, id, Some(app.models.first()), None));
+    Json(json!({"object": "list", "data": base.chain(adapters).collect::<Value>()}))
 }

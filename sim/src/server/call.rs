@@ -20,6 +20,7 @@ use super::error::ApiError;
 use super::faults::CompletionsFault;
 use super::listen::Connection;
 use super::live::{Generation, unix_time};
+use super::models::Model;
 use crate::engine::Prompt;
 
 /// Largest body taken, in bytes.
@@ -116,14 +117,6 @@ impl Call {
             headers.insert(X_BODY_FNV, hash);
         }
     }
-}
-
-/// A model a call may name.
-pub(super) struct Model<'a> {
-    pub(super) name: &'a str,
-    /// Keeps its cache apart from the others'.
-    pub(super) salt: u64,
-    pub(super) adapter: Option<u32>,
 }
 
 fn refusal(code: u16) -> Response {

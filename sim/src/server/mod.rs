@@ -16,6 +16,7 @@ mod listen;
 mod live;
 mod metrics;
 mod models;
+mod routes;
 mod tokens;
 
 use std::io;
@@ -113,7 +114,7 @@ impl Server {
             phase: watching.clone(),
             ids: AtomicU64::new(0),
         });
-        let router = app::router(Arc::clone(&app));
+        let router = routes::router(Arc::clone(&app));
         let listening = tokio::spawn(listen::serve(listener, router, watching));
         let engine = tokio::spawn(engine.drive());
         Ok(Self { app, phase, listening, engine })

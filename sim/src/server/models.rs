@@ -1,14 +1,7 @@
-//! `/v1/models`, and which model a body means.
+//! Which model a body means.
 
-use std::sync::Arc;
-
-use axum::Json;
-use axum::extract::State;
-use serde_json::{Value, json};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::app::App;
-use super::call::Model;
 use super::error::ApiError;
 
 /// The base model's names and its adapters.
@@ -18,6 +11,14 @@ pub(super) struct Models {
     pub(super) adapters: Vec<String>,
     /// Whether other names are an error or mean the base model.
     pub(super) enforce: bool,
+}
+
+/// A model a call may name.
+pub(super) struct Model<'a> {
+    pub(super) name: &'a str,
+    /// Keeps its cache apart from the others'.
+    pub(super) salt: u64,
+    pub(super) adapter: Option<u32>,
 }
 
 impl Models {
@@ -39,23 +40,4 @@ impl Models {
         }
         if self.enforce { Err(ApiError::unknown_model(name, &self.base.join(", "))) } else { Ok(base(self.first())) }
     }
-}
-
-/// `GET /v1/models`.
-pub(super) async fn list(State(app): State<Arc<App>>) -> Json<Value> {
-    let created = app.started as u64;
-    let model = |id: &str, root: &str, parent: Option<&str>, context: Option<u32>| {
-        json!({
-            "id": id,
-            "object": "model",
-            "created": created,
-            "owned_by": "vllm",
-            "root": root,
-            "parent": parent,
-            "max_model_len": context,
-        })
-    };
-    let base = app.models.base.iter().map(|id| model(id, app.models.first(), None, Some(app.context_len)));
-    let adapters = app.models.adapters.iter().map(|id| model(id, id, Some(app.models.first()), None));
-    Json(json!({"object": "list", "data": base.chain(adapters).collect::<Value>()}))
 }

@@ -22,9 +22,6 @@ pub mod at {
         "/static_resources/listeners/0/filter_chains/0/filters/0/typed_config/http_filters/0/typed_config/config";
     /// The cluster of model servers.
     pub const CLUSTER: &str = "/static_resources/clusters/0";
-    /// Its policy for requests without a destination.
-    pub const FALLBACK: &str = "/static_resources/clusters/0/load_balancing_policy/policies/0\
-                                       /typed_extension_config/typed_config/fallback_policy/policies/0";
     /// The admin interface's port.
     pub const ADMIN: &str = "/admin/address/socket_address/port_value";
 }
@@ -56,23 +53,23 @@ impl Bootstrap {
         *this.get(&format!("{}/load_assignment/endpoints/0/lb_endpoints", at::CLUSTER))? = members.collect();
         let pool = endpoints.iter().map(|endpoint| json!({ "address": endpoint.to_string(), "engine": "vllm" }));
         let pool: Value = pool.collect();
-        this.picker(|config| config["pool"]["endpoints"] = pool.clone())
+        this.setting("/pool/endpoints", pool)
     }
 
-    /// Changes the picker's own configuration, which the scraper shares.
-    pub fn picker(mut self, change: impl Fn(&mut Value)) -> Result<Self> {
+    /// Sets a field of the picker's own configuration, which the scraper shares. The pointer is JSON's.
+    pub fn setting(mut self, pointer: &str, value: Value) -> Result<Self> {
         for plugin in [at::SCRAPER, at::PICKER] {
             // There may be no scraper any more.
-            if let Some(config) = self.0.pointer_mut(&format!("{plugin}/configuration/value")) {
-                change(config);
+            if self.0.pointer(plugin).is_some() {
+                self = self.set(&format!("{plugin}/configuration/value{pointer}"), value.clone())?;
             }
         }
         Ok(self)
     }
 
-    /// fail-open, in the picker and in the cluster, as the comments of the shipped file say.
+    /// Requests without a pick are left to the cluster's own policy.
     pub fn fail_open(self) -> Result<Self> {
-        self.round_robin()?.picker(|config| config["failure_mode"] = json!("fail-open"))
+        self.setting("/failure_mode", json!("fail-open"))
     }
 
     /// Without the picker and its scraper: Envoy's own round robin.
@@ -80,7 +77,7 @@ impl Bootstrap {
         self.remove_scraper()?;
         let filters = self.get(&format!("{}/http_filters", at::HTTP))?;
         filters.as_array_mut().context("http_filters")?.remove(0);
-        self.round_robin()
+        Ok(self)
     }
 
     /// Without the singleton, so that a worker has to do its work.
@@ -94,20 +91,13 @@ impl Bootstrap {
         self.0.pointer(pointer).with_context(|| format!("envoy.yaml has no {pointer}"))
     }
 
-    /// Sets a field of an object that is there. The pointer is JSON's.
+    /// Sets anything else: an element of an array that is there, or a field of an object. The pointer is JSON's.
     pub fn set(mut self, pointer: &str, value: Value) -> Result<Self> {
-        let (parent, field) = pointer.rsplit_once('/').context("a pointer begins with a slash")?;
-        self.get(parent)?.as_object_mut().context("not an object")?.insert(field.to_owned(), value);
-        Ok(self)
-    }
-
-    fn round_robin(mut self) -> Result<Self> {
-        *self.get(at::FALLBACK)? = json!({ "typed_extension_config": {
-            "name": "envoy.load_balancing_policies.round_robin",
-            "typed_config": {
-                "@type": "type.googleapis.com/envoy.extensions.load_balancing_policies.round_robin.v3.RoundRobin"
-            }
-        }});
+        let (parent, name) = pointer.rsplit_once('/').context("a pointer begins with a slash")?;
+        match self.get(parent)? {
+            Value::Object(fields) => _ = fields.insert(name.to_owned(), value),
+            _ => *self.get(pointer)? = value,
+        }
         Ok(self)
     }
 
