@@ -172,6 +172,11 @@ impl Config {
         }
     }
 
+    /// The same engine with a cache of this many tokens, rounded down to whole blocks.
+    pub fn with_kv_tokens(self, tokens: u32) -> Self {
+        Self { num_gpu_blocks: tokens / self.block_size.max(1), ..self }
+    }
+
     /// The profile of that name, as on the command line; `None` if there is none.
     pub fn profile(name: &str) -> Option<Self> {
         Some(match name {

@@ -1,13 +1,17 @@
 //! Replays of traces over a simulated fleet: which rule serves the same work best.
 
-pub mod report;
+mod experiment;
+mod report;
 mod router;
 mod rules;
+mod suite;
 mod trace;
 mod world;
 
-pub use report::Summary;
+pub use experiment::{Outcome, Plan, Scenario, Trial, Work};
+pub use report::{Summary, TPOT_GOAL, TTFT_GOAL, table};
 pub use router::{Gauges, Router};
 pub use rules::{Fleet, RuleKind};
-pub use trace::*;
-pub use world::*;
+pub use suite::{Check, Report, Row, Side, Suite, Verdict};
+pub use trace::{Agents, Call, Chat, Reasoning, Segment, SharedPrefix, Start, TraceError, Workload, load};
+pub use world::{Deal, Served, World};

@@ -1,5 +1,10 @@
-//! What a replay came to.
+//! What replays came to, in figures and as tables.
 
 mod summary;
+mod table;
+#[cfg(test)]
+mod tests;
 
-pub use summary::Summary;
+pub use summary::{Summary, TPOT_GOAL, TTFT_GOAL};
+pub use table::table;
+pub(super) use table::{markdown, seconds};

@@ -99,6 +99,29 @@ impl Summary {
         }
     }
 
+    /// The mean of each figure over several replays.
+    pub fn mean(of: &[Self]) -> Self {
+        let count = of.len().max(1) as f64;
+        let mean = |figure: fn(&Self) -> f64| of.iter().map(figure).sum::<f64>() / count;
+        Self {
+            calls: mean(|s| s.calls),
+            rejected: mean(|s| s.rejected),
+            ttft_mean: mean(|s| s.ttft_mean),
+            ttft_p50: mean(|s| s.ttft_p50),
+            ttft_p90: mean(|s| s.ttft_p90),
+            ttft_p99: mean(|s| s.ttft_p99),
+            e2e_mean: mean(|s| s.e2e_mean),
+            e2e_p99: mean(|s| s.e2e_p99),
+            tpot_mean: mean(|s| s.tpot_mean),
+            tpot_p90: mean(|s| s.tpot_p90),
+            goodput: mean(|s| s.goodput),
+            hit_rate: mean(|s| s.hit_rate),
+            imbalance: mean(|s| s.imbalance),
+            busiest: mean(|s| s.busiest),
+            preemptions: mean(|s| s.preemptions),
+            output_rate: mean(|s| s.output_rate),
+        }
+    }
 }
 
 fn interval(served: &Served, output: u32) -> Option<f64> {

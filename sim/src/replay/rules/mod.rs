@@ -23,6 +23,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use rand_pcg::Pcg64;
+use serde::{Serialize, Serializer};
 
 use super::router::{Gauges, Router};
 use super::trace::Call;
@@ -84,7 +85,7 @@ impl Endpoint {
 }
 
 /// A rule by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RuleKind {
     /// In turn.
     RoundRobin,
@@ -163,6 +164,12 @@ impl RuleKind {
                 tracked(reference::Reference::new(weights, sees_all, fleet), fleet, worker)
             }
         }
+    }
+}
+
+impl Serialize for RuleKind {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
     }
 }
 

@@ -17,6 +17,8 @@ mod shared_prefix;
 mod tests;
 mod text;
 
+use std::sync::Arc;
+
 use endpoint_picker::prompt::{self, Chain};
 use rand::RngExt;
 use rand_pcg::Pcg64;
@@ -54,7 +56,7 @@ pub struct Call {
     /// The prompt as the engine sees it.
     pub engine: engine::Prompt,
     /// The prompt as a router sees it.
-    pub prompt: prompt::Prompt,
+    pub prompt: Arc<prompt::Prompt>,
     /// Blocks of the router's chain that hold the beginning up to the end of the first user message.
     pub opening: usize,
 }
@@ -125,12 +127,12 @@ impl Call {
             output,
             engine: engine::Prompt { tokens, hashes: text::block_hashes(&whole, ENGINE_BLOCK).into() },
             opening: (opening as usize).min(router.len()),
-            prompt: prompt::Prompt {
+            prompt: Arc::new(prompt::Prompt {
                 chains: vec![Chain { hashes: router, tokens }],
                 tokens,
                 stream: true,
                 ..prompt::Prompt::default()
-            },
+            }),
         }
     }
 

@@ -16,7 +16,7 @@ use rand_pcg::Pcg64;
 use rand_pcg::rand_core::SeedableRng;
 
 use super::router::{Gauges, Router};
-use super::trace::{Call, ENGINE_BLOCK, Start, Workload};
+use super::trace::{Call, Start, Workload};
 use crate::engine::{self, Engine, EventKind, Outcome};
 
 use queue::{Queue, What};
@@ -63,25 +63,12 @@ pub struct Served {
 }
 
 impl World {
-    /// `engines` equal engines with caches of `kv_tokens`, 1 ms away, scraped every 100 ms.
-    pub fn new(engines: usize, kv_tokens: u32, seed: u64) -> Self {
-        let config = engine::Config {
-            block_size: ENGINE_BLOCK,
-            num_gpu_blocks: kv_tokens / ENGINE_BLOCK,
-            ..engine::Config::qwen3_32b_tp2()
-        };
-        Self { engines: vec![config; engines], network: 1e-3, scrape: 0.1, deal: Deal::Random, seed }
+    /// These engines, 1 ms away, scraped every 100 ms.
+    pub fn new(engines: Vec<engine::Config>, seed: u64) -> Self {
+        Self { engines, network: 1e-3, scrape: 0.1, deal: Deal::Random, seed }
     }
 
-    /// The same fleet, its first `count` engines running at `speed` times theirs.
-    pub fn slowed(mut self, count: usize, speed: f64) -> Self {
-        for engine in self.engines.iter_mut().take(count) {
-            engine.step_time = engine.step_time.at_speed(speed);
-        }
-        self
-    }
-
-    /// Serves `workload`; there is a router for each worker, at least one. In the order in which the calls ended.
+    /// Serves `workload`, each call by one of `routers`, at least one. In the order in which the calls ended.
     pub fn replay(&self, workload: &Workload, routers: &mut [Box<dyn Router>]) -> Vec<Served> {
         Replay::new(self, workload, routers).run()
     }
