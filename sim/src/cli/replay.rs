@@ -10,9 +10,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use sim::engine::Config;
-use sim::replay::{
-    Agents, Chat, Plan, Reasoning, RuleKind, Scenario, SharedPrefix, Suite, Trial, Work, load, table,
-};
+use sim::replay::{Agents, Chat, Plan, Reasoning, RuleKind, Scenario, SharedPrefix, Suite, Trial, Work, load, table};
 
 #[derive(Args)]
 pub(crate) struct Replay {

@@ -38,7 +38,8 @@ pub struct Outcome {
 impl Plan {
     /// Runs everything, telling `progress` how many of how many replays are done. Outcomes in the order of the trials.
     pub fn run(&self, progress: impl Fn(usize, usize) + Sync) -> Vec<Outcome> {
-        let jobs: Vec<_> = self.trials.iter().flat_map(|trial| (1..=self.seeds).map(move |seed| (trial, seed))).collect();
+        let jobs: Vec<_> =
+            self.trials.iter().flat_map(|trial| (1..=self.seeds).map(move |seed| (trial, seed))).collect();
         let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
         std::thread::scope(|scope| {
             for _ in 0..self.threads.max(1) {

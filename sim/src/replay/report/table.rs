@@ -7,9 +7,23 @@ use crate::replay::experiment::Outcome;
 /// A Markdown table of what was tried on one scenario. Times in seconds, TPOT in milliseconds.
 pub fn table(outcomes: &[Outcome]) -> String {
     let mut rows = vec![
-        ["rule", "TTFT mean", "p50", "p90", "p99", "E2E", "TPOT ms", "p90", "goodput", "hits", "imbalance", "preempted", "tok/s"]
-            .map(String::from)
-            .to_vec(),
+        [
+            "rule",
+            "TTFT mean",
+            "p50",
+            "p90",
+            "p99",
+            "E2E",
+            "TPOT ms",
+            "p90",
+            "goodput",
+            "hits",
+            "imbalance",
+            "preempted",
+            "tok/s",
+        ]
+        .map(String::from)
+        .to_vec(),
     ];
     rows.extend(outcomes.iter().map(|outcome| {
         let mean = &outcome.mean;
@@ -29,7 +43,7 @@ pub fn table(outcomes: &[Outcome]) -> String {
             format!("{:.0}", mean.output_rate),
         ]
     }));
-    markdown(&rows)
+    markdown(&rows, 1)
 }
 
 /// Three digits that mean something.
@@ -41,25 +55,26 @@ pub(in crate::replay) fn seconds(value: f64) -> String {
     }
 }
 
-/// A table whose first row is the head: first column to the left, the others to the right, padded so that it can be read
-/// as it is.
-pub(in crate::replay) fn markdown(rows: &[Vec<String>]) -> String {
+/// A table whose first row is the head: the first `texts` columns to the left, the others to the right, padded so that it
+/// can be read as it is.
+pub(in crate::replay) fn markdown(rows: &[Vec<String>], texts: usize) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let cell = |row: &Vec<String>, column: usize| row.get(column).map_or(0, |cell| cell.chars().count());
-    let widths: Vec<_> = (0..columns).map(|column| rows.iter().map(|row| cell(row, column)).max().unwrap_or(0)).collect();
+    let widths: Vec<_> =
+        (0..columns).map(|column| rows.iter().map(|row| cell(row, column)).max().unwrap_or(0)).collect();
     let mut text = String::new();
     for (number, row) in rows.iter().enumerate() {
         for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
             let width = *width;
             // Writing into a string does not fail.
-            let _ = if column == 0 { write!(text, "| {cell:<width$} ") } else { write!(text, "| {cell:>width$} ") };
+            let _ = if column < texts { write!(text, "| {cell:<width$} ") } else { write!(text, "| {cell:>width$} ") };
         }
         text.push_str("|\n");
         if number == 0 {
             for (column, width) in widths.iter().enumerate() {
-                text.push_str(if column == 0 { "|:" } else { "|-" });
+                text.push_str(if column < texts { "|:" } else { "|-" });
                 text.push_str(&"-".repeat(*width));
-                text.push_str(if column == 0 { "-" } else { ":" });
+                text.push_str(if column < texts { "-" } else { ":" });
             }
             text.push_str("|\n");
         }

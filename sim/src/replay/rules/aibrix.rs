@@ -21,7 +21,8 @@ impl Default for PrefixCache {
 impl Rule for PrefixCache {
     fn choose(&mut self, _: &Call, view: &View<'_>, random: &mut Pcg64) -> usize {
         let requests = || view.endpoints.iter().map(|endpoint| endpoint.requests);
-        let even = requests().max().zip(requests().min()).is_some_and(|(most, least)| most - least <= self.max_difference);
+        let even =
+            requests().max().zip(requests().min()).is_some_and(|(most, least)| most - least <= self.max_difference);
         let count = view.endpoints.len().max(1) as f64;
         let mean = requests().map(f64::from).sum::<f64>() / count;
         let variance = requests().map(|n| (f64::from(n) - mean).powi(2)).sum::<f64>() / count;

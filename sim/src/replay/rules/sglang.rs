@@ -17,12 +17,7 @@ pub(super) struct CacheAware {
 
 impl CacheAware {
     pub(super) fn new(engines: usize) -> Self {
-        Self {
-            cache_threshold: 0.3,
-            balance_abs_threshold: 64,
-            balance_rel_threshold: 1.5,
-            trees: vec![0; engines],
-        }
+        Self { cache_threshold: 0.3, balance_abs_threshold: 64, balance_rel_threshold: 1.5, trees: vec![0; engines] }
     }
 
     fn decide(&self, view: &View<'_>, random: &mut Pcg64) -> Option<usize> {

@@ -66,6 +66,6 @@ impl Report {
         }
         let mut rows = vec![vec!["row".into(), "verdict".into(), "measured".into()]];
         rows.extend(self.rows.iter().map(|row| vec![row.name.clone(), row.verdict().to_string(), row.to_string()]));
-        text + &format!("### {}\n\n{}", scenarios::OURS, markdown(&rows))
+        text + &format!("### {}\n\n{}", scenarios::OURS, markdown(&rows, 3))
     }
 }

@@ -76,9 +76,8 @@ impl Results<'_> {
     }
 
     fn scrape_interval(&self) -> Checks {
-        let ttft = SCRAPES.map(|scrape| {
-            self.of(CONVERSATION, &Trial { scrape, ..Trial::of(OURS) }).map(|summary| summary.ttft_mean)
-        });
+        let ttft = SCRAPES
+            .map(|scrape| self.of(CONVERSATION, &Trial { scrape, ..Trial::of(OURS) }).map(|summary| summary.ttft_mean));
         let usual = self.ours(CONVERSATION)?.ttft_mean;
         let ttft: Vec<_> = ttft.into_iter().flatten().chain([usual]).collect();
         let (least, most) = ttft.iter().fold((f64::INFINITY, 0f64), |(least, most), t| (least.min(*t), most.max(*t)));

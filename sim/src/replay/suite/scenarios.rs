@@ -101,13 +101,8 @@ pub(super) fn trials(scenario: &str, quick: bool) -> Vec<Trial> {
 
 /// The other rules; only the strongest of them if it has to be quick.
 fn rivals(quick: bool) -> Vec<Trial> {
-    let weak = [
-        RuleKind::RoundRobin,
-        RuleKind::LeastRequest,
-        RuleKind::AibrixPrefixCache,
-        RuleKind::Preble,
-        RuleKind::Dynamo,
-    ];
+    let weak =
+        [RuleKind::RoundRobin, RuleKind::LeastRequest, RuleKind::AibrixPrefixCache, RuleKind::Preble, RuleKind::Dynamo];
     let epp = |scrape| Trial { scrape, ..Trial::of(RuleKind::EppDefault) };
     let mut trials = Vec::new();
     for (rule, _) in RuleKind::ALL {

@@ -27,9 +27,8 @@ fn a_mooncake_line_is_a_prompt_in_blocks_of_512() {
 
 #[test]
 fn mooncake_ids_may_be_too_few_or_too_many() {
-    let line = |tokens, ids| {
-        format!(r#"{{"timestamp": 0, "input_length": {tokens}, "output_length": 1, "hash_ids": {ids}}}"#)
-    };
+    let line =
+        |tokens, ids| format!(r#"{{"timestamp": 0, "input_length": {tokens}, "output_length": 1, "hash_ids": {ids}}}"#);
     let text = [line(2000, "[1]"), line(2000, "[1]"), line(600, "[1, 2, 3, 4]"), line(64, "[]")].join("\n");
     let calls = mooncake::read(text.as_bytes()).unwrap().calls;
 
@@ -85,7 +84,9 @@ fn a_seed_gives_the_same_workload_and_another_seed_another() {
     let digest = |seed| {
         let workload = Agents { requests: 3, ..Agents::default() }.generate(seed);
         workload.calls.iter().map(|call| (call.engine.tokens, call.output, call.start)).collect::<Vec<_>>()
-            == Agents { requests: 3, ..Agents::default() }.generate(7).calls
+            == Agents { requests: 3, ..Agents::default() }
+                .generate(7)
+                .calls
                 .iter()
                 .map(|call| (call.engine.tokens, call.output, call.start))
                 .collect::<Vec<_>>()

@@ -170,12 +170,8 @@ impl<'a> Replay<'a> {
         let (Some(call), Some(progress)) = (self.calls.get(place), self.progress(place)) else { return };
         let engine = progress.engine;
         let Some(simulated) = self.engines.get_mut(engine) else { return };
-        let request = engine::Request {
-            id: place as u64,
-            prompt: call.engine.clone(),
-            max_tokens: call.output,
-            adapter: None,
-        };
+        let request =
+            engine::Request { id: place as u64, prompt: call.engine.clone(), max_tokens: call.output, adapter: None };
         match simulated.engine.submit(now, request) {
             Ok(()) if simulated.wakes.is_none() => {
                 simulated.wakes = Some(now);
