@@ -118,7 +118,9 @@ pub(super) fn put(
                 Some(Holder { depth, stamp: held.stamp.wrapping_sub(holder.depth.into()), ..held })
             };
             closed = true;
-            rest = Some(Page { blocks: cut.to_vec(), closed: page.closed, holders: held.filter_map(beyond).collect() });
+            // A full page goes on elsewhere already.
+            let full = page.closed || page.blocks.len() == BLOCKS;
+            rest = Some(Page { blocks: cut.to_vec(), closed: full, holders: held.filter_map(beyond).collect() });
         }
     }
     let blocks = hashes.iter().take(taken).map(block).collect();
