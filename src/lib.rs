@@ -12,9 +12,11 @@ pub mod fleet;
 pub mod host;
 pub mod ledger;
 
+pub mod picker;
 pub mod prefix;
 pub mod prompt;
 
+pub mod reply;
 pub mod schedule;
 pub mod scrape;
 pub mod store;
