@@ -48,7 +48,7 @@ impl Live {
             table.add_row(row);
         }
         table.column_iter_mut().skip(1).for_each(|column| column.set_cell_alignment(CellAlignment::Right));
-        let text = format!("{progress}\n{table}");
+        let text = format!("{progress}\n{}", table.trim_fmt());
         self.terminal.clear_last_lines(self.drawn)?;
         self.drawn = text.lines().count();
         self.terminal.write_line(&text)

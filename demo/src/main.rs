@@ -13,6 +13,7 @@ use clap::Parser;
 use sim::engine;
 use sim::server::ServerConfig;
 use testbed::{Bootstrap, Envoy, Fleet};
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, interval};
 
@@ -37,27 +38,37 @@ const SERVERS: usize = 4;
 const SPEEDUP: f64 = 2.0;
 
 const SHAPE: Shape = Shape {
-    prompts: 20,
+    prompts: 24,
     prompt_tokens: 4800,
-    chats: 80,
+    chats: 70,
     turns: 5,
     question_tokens: 80,
     answer_tokens: 60,
-    chats_per_second: 7.0,
+    chats_per_second: 5.0,
     thought: Duration::from_millis(500),
 };
 
 #[tokio::main]
 async fn main() -> Result<ExitCode> {
     let arguments = Arguments::parse();
+    // Ending in order takes Envoy down too.
+    let mut terminate = signal(SignalKind::terminate())?;
+    tokio::select! {
+        ended = demonstrate(&arguments) => ended,
+        _ = tokio::signal::ctrl_c() => Ok(ExitCode::FAILURE),
+        _ = terminate.recv() => Ok(ExitCode::FAILURE),
+    }
+}
+
+async fn demonstrate(arguments: &Arguments) -> Result<ExitCode> {
     let engine = engine::Config::rtx4090_llama3_8b();
     let load = Arc::new(Load::new(&SHAPE, arguments.seed));
     introduce(&engine, &load);
-    let mut fleet = Fleet::start(SERVERS, ServerConfig { engine, speedup: SPEEDUP, ..ServerConfig::default() }).await?;
+    let fleet = Fleet::start(SERVERS, ServerConfig { engine, speedup: SPEEDUP, ..ServerConfig::default() }).await?;
 
     let bootstrap = Bootstrap::new(fleet.addresses())?;
-    let round_robin = run("round robin", &bootstrap.clone().without_picker()?, &mut fleet, &load).await?;
-    let picker = run("picker", &bootstrap, &mut fleet, &load).await?;
+    let round_robin = run("round robin", &bootstrap.clone().without_picker()?, &fleet, &load).await?;
+    let picker = run("picker", &bootstrap, &fleet, &load).await?;
     let comparison = Comparison { round_robin, picker };
     println!("\n{comparison}");
 
@@ -82,7 +93,7 @@ fn introduce(engine: &engine::Config, load: &Load) {
 }
 
 /// One run from cold servers.
-async fn run(title: &'static str, bootstrap: &Bootstrap, fleet: &mut Fleet, load: &Arc<Load>) -> Result<Outcome> {
+async fn run(title: &'static str, bootstrap: &Bootstrap, fleet: &Fleet, load: &Arc<Load>) -> Result<Outcome> {
     fleet.reset();
     let envoy = Envoy::start(bootstrap).await?;
     let begin = Instant::now();
@@ -114,6 +125,5 @@ async fn stay(bootstrap: &Bootstrap) -> Result<()> {
     let body = r#"{"messages":[{"role":"user","content":"Hello"}]}"#;
     println!("  curl -i http://{}/v1/chat/completions -d '{body}'", envoy.address());
     println!("  curl http://{}/stats?filter=endpoint_picker", envoy.admin_address());
-    tokio::signal::ctrl_c().await?;
-    Ok(())
+    std::future::pending().await
 }

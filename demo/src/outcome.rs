@@ -100,7 +100,7 @@ impl fmt::Display for Comparison {
             ]);
         }
         table.column_iter_mut().skip(1).for_each(|column| column.set_cell_alignment(CellAlignment::Right));
-        writeln!(f, "{table}\n")?;
+        writeln!(f, "{}\n", table.trim_fmt())?;
         let verdict = if self.won() { "The picker won" } else { "The picker did NOT win" };
         write!(
             f,

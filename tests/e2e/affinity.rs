@@ -3,9 +3,9 @@
 use anyhow::Result;
 use serde_json::{Value, json};
 use sim::server::ServerConfig;
-use testbed::{Client, Envoy};
+use testbed::Client;
 
-use crate::{Stack, ask, words};
+use crate::{Held, Stack, ask, words};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_conversation_stays_with_the_server_that_has_its_prefix() -> Result<()> {
@@ -47,23 +47,13 @@ async fn an_adapter_is_served_where_it_is_loaded() -> Result<()> {
     }
     for adapter in ["red", "green", "blue"] {
         // An engine tells of an adapter only while a request uses it.
-        let (client, long) = (stack.client.clone(), body(adapter, &words(1, 50), 200));
-        let held = tokio::spawn(async move { ask(&client, "/v1/completions", &long).await });
-        let is_running = async |_: &Envoy| {
-            let running = stack.fleet.stats().into_iter().flatten().any(|stats| stats.running > 0);
-            running.then_some(())
-        };
-        stack.envoy.until("a running request", is_running).await?;
+        let held = Held::open(&stack.client, adapter).await?;
         let scraped = stack.envoy.picker_stat("scrapes_read_total").await?;
         stack.envoy.picker_stat_reaches("scrapes_read_total", scraped + 12).await?;
-
-        let mut others = Vec::new();
         for question in 0..6 {
             let answer = ask(&stack.client, "/v1/completions", &body(adapter, &words(question, 50), 1)).await?;
-            others.push(answer.served_by()?);
+            assert_eq!(answer.served_by()?, held.server, "{adapter}");
         }
-        let home = held.await??.served_by()?;
-        assert_eq!(others, [home; 6], "{adapter}");
     }
     Ok(())
 }

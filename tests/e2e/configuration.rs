@@ -1,9 +1,23 @@
 //! The shipped configuration, and those that must not start.
 
+use std::{env, fs};
+
 use anyhow::Result;
 use serde_json::{Value, json};
-use testbed::envoy::{at, validate};
+use testbed::envoy::{at, module, validate};
 use testbed::{Bootstrap, Envoy, Fleet};
+
+#[test]
+fn the_module_is_small_and_tells_nothing_of_the_machine_it_was_built_on() -> Result<()> {
+    let module = fs::read(module()?)?;
+    assert!(module.len() <= 700_000, "{} bytes", module.len());
+    let home = env::var("HOME").unwrap_or_else(|_| "/home".to_owned());
+    for path in [home, testbed::root().display().to_string()] {
+        let found = module.windows(path.len()).any(|bytes| bytes == path.as_bytes());
+        assert!(!found, "{path} is in it: build it with ./build.sh");
+    }
+    Ok(())
+}
 
 #[test]
 fn envoy_accepts_the_shipped_configuration() -> Result<()> {

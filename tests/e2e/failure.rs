@@ -7,7 +7,7 @@ use serde_json::json;
 use sim::server::{MetricsFault, ServerConfig};
 use testbed::{Bootstrap, Client, Envoy, Fleet};
 
-use crate::{Stack, ask, chat, words};
+use crate::{Held, Stack, ask, chat, words};
 
 const PATH: &str = "/v1/chat/completions";
 
@@ -133,10 +133,8 @@ async fn stale_metrics_lose_their_say() -> Result<()> {
         bootstrap.setting("/scrape/stale_after", json!("300ms"))?.setting("/profile/scorers", scorers)
     };
     let stack = Stack::with(ServerConfig::default(), stale_soon).await?;
-    let direct = Client::new(stack.fleet.addresses()[1]);
-    let long = json!({ "model": "sim", "prompt": "Busy", "max_tokens": 150 });
-    let held = tokio::spawn(async move { direct.post("/v1/completions", &long).await });
     let busy = stack.fleet.addresses()[1];
+    let _held = Held::open(&Client::new(busy), "sim").await?;
     let round = async || -> Result<HashSet<_>> {
         let mut servers = HashSet::new();
         for _ in 0..30 {
@@ -149,6 +147,5 @@ async fn stale_metrics_lose_their_say() -> Result<()> {
     stack.fleet.faults(1)?.set_metrics(MetricsFault::Json);
     let taken = async |_: &Envoy| round().await.ok()?.contains(&busy).then_some(());
     stack.envoy.until("a server with stale metrics being used", taken).await?;
-    held.await??;
     Ok(())
 }

@@ -9,10 +9,11 @@ mod destination;
 mod failure;
 mod paths;
 
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use anyhow::{Result, ensure};
-use reqwest::Method;
+use anyhow::{Context, Result, ensure};
+use reqwest::{Method, Response};
 use serde_json::{Value, json};
 use sim::server::ServerConfig;
 use testbed::{Answer, Bootstrap, Client, Envoy, Fleet};
@@ -44,6 +45,22 @@ impl Stack {
 /// A chat of one question.
 fn chat(question: &str) -> Value {
     json!({ "model": "sim", "messages": [{ "role": "user", "content": question }], "max_tokens": 8 })
+}
+
+/// A stream that the server is held busy with until it is dropped.
+struct Held {
+    _stream: Response,
+    server: SocketAddr,
+}
+
+impl Held {
+    /// Returns when the first token is there.
+    async fn open(client: &Client, model: &str) -> Result<Self> {
+        let body = json!({ "model": model, "prompt": "Go on", "max_tokens": 100_000, "stream": true });
+        let stream = client.request(Method::POST, "/v1/completions").json(&body).send().await?.error_for_status()?;
+        let server = stream.headers().get("x-served-by").context("not from a server")?.to_str()?.parse()?;
+        Ok(Self { _stream: stream, server })
+    }
 }
 
 /// Posts and checks that the answer is to this very request and that the server got every byte of it.

@@ -10,14 +10,14 @@ use testbed::{Answer, Client};
 use crate::{Stack, ask};
 
 /// Each inference path with a body for it.
-fn prompts() -> [(&'static str, Value); 6] {
+fn prompts(tokens: u32) -> [(&'static str, Value); 6] {
     let message = json!([{ "role": "user", "content": "How many moons has Mars?" }]);
     [
-        ("/v1/chat/completions", json!({ "model": "sim", "messages": message, "max_tokens": 12 })),
-        ("/v1/completions", json!({ "model": "sim", "prompt": "Mars has", "max_tokens": 12 })),
-        ("/v1/responses", json!({ "model": "sim", "input": "How many moons has Mars?", "max_output_tokens": 12 })),
-        ("/v1/messages", json!({ "model": "sim", "messages": message, "max_tokens": 12 })),
-        ("/generate", json!({ "text": "Mars has", "sampling_params": { "max_new_tokens": 12 } })),
+        ("/v1/chat/completions", json!({ "model": "sim", "messages": message, "max_tokens": tokens })),
+        ("/v1/completions", json!({ "model": "sim", "prompt": "Mars has", "max_tokens": tokens })),
+        ("/v1/responses", json!({ "model": "sim", "input": "How many moons has Mars?", "max_output_tokens": tokens })),
+        ("/v1/messages", json!({ "model": "sim", "messages": message, "max_tokens": tokens })),
+        ("/generate", json!({ "text": "Mars has", "sampling_params": { "max_new_tokens": tokens } })),
         ("/v1/embeddings", json!({ "model": "sim", "input": ["Mars", "Venus"] })),
     ]
 }
@@ -25,7 +25,7 @@ fn prompts() -> [(&'static str, Value); 6] {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_inference_path_is_answered_whole() -> Result<()> {
     let stack = Stack::start().await?;
-    for (path, body) in prompts() {
+    for (path, body) in prompts(12) {
         let answer = ask(&stack.client, path, &body).await?;
         assert!(stack.fleet.addresses().contains(&answer.served_by()?));
         assert!(answer.json()?.is_object(), "{path}: {answer:?}");
@@ -37,12 +37,12 @@ async fn every_inference_path_is_answered_whole() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_generating_path_streams_token_by_token() -> Result<()> {
     let stack = Stack::with(sim::server::ServerConfig::default(), Ok).await?;
-    for (path, mut body) in prompts().into_iter().filter(|(path, _)| *path != "/v1/embeddings") {
+    for (path, mut body) in prompts(50).into_iter().filter(|(path, _)| *path != "/v1/embeddings") {
         body["stream"] = json!(true);
         let answer = ask(&stack.client, path, &body).await?;
         assert!(answer.header("content-type").unwrap().starts_with("text/event-stream"), "{path}: {answer:?}");
-        assert!(answer.events()?.len() >= 12, "{path}: {answer:?}");
-        // Eleven steps of ten milliseconds follow the first token.
+        assert!(answer.events()?.len() >= 50, "{path}: {answer:?}");
+        // Forty-nine steps of ten milliseconds follow the first token.
         assert!(answer.first * 2 < answer.total, "{path} was held back: {:?} of {:?}", answer.first, answer.total);
     }
     Ok(())

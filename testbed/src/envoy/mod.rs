@@ -14,13 +14,14 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tokio::time::{Instant, sleep};
 
+pub use binary::module;
 pub use bootstrap::{Bootstrap, at};
 
 use crate::client::Client;
 use crate::root;
 
-/// Longest wait for anything that takes well below a second when the machine is idle.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Longest wait for anything that takes a second or two when the machine is idle.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 const POLL: Duration = Duration::from_millis(10);
 
