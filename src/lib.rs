@@ -11,11 +11,9 @@ pub mod fleet;
 #[cfg(feature = "host")]
 pub mod host;
 pub mod ledger;
-
 pub mod picker;
 pub mod prefix;
 pub mod prompt;
-
 pub mod reply;
 pub mod schedule;
 pub mod scrape;

@@ -30,8 +30,10 @@ pub trait Store {
 /// A store inside one worker.
 #[derive(Debug, Default)]
 pub struct Memory {
-    values: RefCell<HashMap<Vec<u8>, (Vec<u8>, u32)>>,
+    values: RefCell<HashMap<Vec<u8>, Versioned>>,
 }
+
+type Versioned = (Vec<u8>, u32);
 
 impl Memory {
     /// Bytes of all keys and values.

@@ -10,6 +10,7 @@ use std::ptr::null_mut;
 use std::time::Duration;
 
 use crate::clock::Timestamp;
+use crate::store::{Found, Store};
 
 /// Header maps by their number in the ABI.
 #[derive(Clone, Copy, Debug)]
@@ -40,12 +41,9 @@ pub(super) enum MetricKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Refused(pub(super) u32);
 
-/// The value under a key and the token for compare-and-set.
-#[derive(Debug, Default)]
-pub(super) struct Shared {
-    pub(super) value: Option<Vec<u8>>,
-    pub(super) cas: u32,
-}
+/// The proxy's shared data.
+#[derive(Debug)]
+pub(super) struct SharedData;
 
 #[cfg_attr(target_family = "wasm", link(wasm_import_module = "env"))]
 unsafe extern "C" {
@@ -144,21 +142,21 @@ pub(super) fn property(path: &[&str]) -> Option<Vec<u8>> {
     })
 }
 
-/// Reads shared data.
-pub(super) fn shared(key: &[u8]) -> Shared {
-    let mut cas = 0;
-    let value = take(|data, size| {
-        // SAFETY: `key`, `data`, `size` and `cas` outlive the call.
-        unsafe { proxy_get_shared_data(key.as_ptr(), key.len(), data, size, &mut cas) }
-    });
-    Shared { value, cas }
-}
+impl Store for SharedData {
+    fn get(&self, key: &[u8]) -> Found {
+        let mut cas = 0;
+        let value = take(|data, size| {
+            // SAFETY: `key`, `data`, `size` and `cas` outlive the call.
+            unsafe { proxy_get_shared_data(key.as_ptr(), key.len(), data, size, &mut cas) }
+        });
+        Found { value, cas }
+    }
 
-/// Writes shared data if nobody wrote it since `cas` was read. With `cas` 0 one host overwrites and another creates
-/// only, so read first.
-pub(super) fn set_shared(key: &[u8], value: &[u8], cas: u32) -> Result<(), Refused> {
-    // SAFETY: `key` and `value` outlive the call.
-    status(unsafe { proxy_set_shared_data(key.as_ptr(), key.len(), value.as_ptr(), value.len(), cas) })
+    fn set(&self, key: &[u8], value: &[u8], cas: u32) -> bool {
+        // SAFETY: `key` and `value` outlive the call.
+        let code = unsafe { proxy_set_shared_data(key.as_ptr(), key.len(), value.as_ptr(), value.len(), cas) };
+        status(code).is_ok()
+    }
 }
 
 /// Answers the request here. `details` is what the access log shows.

@@ -45,7 +45,7 @@ impl Request {
             worker.refresh(None);
         }
         let mut picker = worker.picker.borrow_mut();
-        match picker.pick(prompt, abi::now()) {
+        match picker.pick(&*worker.store, prompt, abi::now()) {
             Ok(Pick { decision, entry }) => {
                 debug!("{decision}");
                 let destination = decision.destination().unwrap_or_default();
@@ -111,9 +111,19 @@ impl HttpContext for Request {
                 entry
             } else {
                 worker.metrics.borrow_mut().served_elsewhere();
-                worker.picker.borrow_mut().moved(entry, &served)
+                worker.picker.borrow_mut().moved(entry, &served, abi::now())
             };
             self.picked = Some((address, entry));
+        }
+        Action::Continue
+    }
+
+    fn on_http_response_body(&mut self, body_size: usize, _: bool) -> Action {
+        if body_size > 0
+            && let (Some(worker), Some((_, entry))) = (&self.worker, &mut self.picked)
+            && entry.is_prefilling()
+        {
+            worker.picker.borrow_mut().first_token(entry, abi::now());
         }
         Action::Continue
     }
@@ -121,7 +131,7 @@ impl HttpContext for Request {
     // Runs whatever ended the stream: its end, either side leaving, a timeout, an answer of ours.
     fn on_log(&mut self) {
         if let (Some(worker), Some((_, entry))) = (&self.worker, self.picked.take()) {
-            worker.picker.borrow_mut().close(entry);
+            worker.picker.borrow_mut().close(entry, abi::now());
         }
     }
 }

@@ -7,13 +7,14 @@ use log::{error, info};
 use proxy_wasm::traits::{Context, HttpContext, RootContext};
 use proxy_wasm::types::ContextType;
 
-use super::abi::{self, Buffer};
+use super::abi::{self, Buffer, SharedData};
 use super::request::Request;
 use super::scraper::Scraper;
 use super::settings;
 use super::worker::Worker;
 use crate::config;
 use crate::fleet::Lease;
+use crate::store::Store;
 
 /// Fine enough to spread scrapes over a tenth of a second, coarse enough to cost nothing.
 const TICK: Duration = Duration::from_millis(20);
@@ -69,12 +70,16 @@ impl RootContext for Root {
 
     fn on_tick(&mut self) {
         let Some(Plugin { scraper, worker }) = &mut self.plugin else { return };
-        let found = abi::shared(&worker.keys.lease);
+        let found = SharedData.get(&worker.keys.lease);
         let lease = found.value.and_then(|value| Lease::decode(&worker.keys.lease, &value));
         if let (Some(lease), false) = (&lease, scraper.is_singleton()) {
             worker.refresh(Some(lease.snapshot));
         }
-        scraper.tick(lease.as_ref(), found.cas, &mut worker.metrics.borrow_mut(), abi::now());
+        let now = abi::now();
+        if !scraper.is_singleton() {
+            worker.picker.borrow_mut().tick(&*worker.store, now);
+        }
+        scraper.tick(lease.as_ref(), found.cas, &mut worker.metrics.borrow_mut(), now);
     }
 
     fn get_type(&self) -> Option<ContextType> {

@@ -48,7 +48,7 @@ pub(super) enum Event {
     /// Its first token came.
     Started(Job, Timestamp),
     /// It is gone, after `Started`.
-    Closed(Job, Timestamp),
+    Closed(Job),
     /// A worker's part of the totals comes back.
     Added(Book),
     /// A worker's part of the totals goes.
@@ -79,7 +79,7 @@ impl Book {
         match event {
             Event::Opened(job, now) => self.with(job.endpoint, |line| line.open(job, *now)),
             Event::Started(job, now) => self.with(job.endpoint, |line| line.start(job, *now)),
-            Event::Closed(job, _) => self.with(job.endpoint, |line| line.close(job)),
+            Event::Closed(job) => self.with(job.endpoint, |line| line.close(job)),
             Event::Added(book) => book.lines.iter().for_each(|(id, other)| self.with(*id, |line| line.add(other))),
             Event::Removed(book, now) => {
                 book.lines.iter().for_each(|(id, other)| self.with(*id, |line| line.remove(other, *now)));

@@ -55,7 +55,7 @@ impl Members {
     ///
     /// Nobody is sure of a new place until the next tick finds it: one host cannot create a key only if it is absent, so
     /// two workers can write the first register over each other.
-    pub(super) fn tick(&mut self, store: &impl Store, now: Timestamp) -> Standing {
+    pub(super) fn tick(&mut self, store: &dyn Store, now: Timestamp) -> Standing {
         if now.since(self.seen) < PERIOD && self.seen <= now {
             return Standing::Member;
         }
@@ -75,7 +75,7 @@ impl Members {
     }
 
     /// The parts of workers that died. Each is given to one worker only.
-    pub(super) fn reclaim(&self, store: &impl Store, now: Timestamp) -> Vec<Book> {
+    pub(super) fn reclaim(&self, store: &dyn Store, now: Timestamp) -> Vec<Book> {
         if self.seen != now {
             return Vec::new();
         }
@@ -97,14 +97,14 @@ impl Members {
     }
 
     /// Keeps the worker's own part of the totals.
-    pub(super) fn write(&self, store: &impl Store, own: &Book) {
+    pub(super) fn write(&self, store: &dyn Store, own: &Book) {
         let Some(at) = self.place else { return };
         let key = self.part_key(at);
         let cas = store.get(&key).cas;
         store.set(&key, &envelope::seal(&key, self.id, &own.encode()), cas);
     }
 
-    fn part(&self, store: &impl Store, at: usize, id: u64) -> Option<Book> {
+    fn part(&self, store: &dyn Store, at: usize, id: u64) -> Option<Book> {
         let key = self.part_key(at);
         let value = store.get(&key).value?;
         let sealed = envelope::open(&key, &value).filter(|sealed| sealed.version == id)?;
@@ -117,7 +117,7 @@ impl Members {
         key
     }
 
-    fn read(&self, store: &impl Store) -> (Vec<Place>, u32) {
+    fn read(&self, store: &dyn Store) -> (Vec<Place>, u32) {
         let found = store.get(&self.register);
         let sealed = found.value.as_deref().and_then(|value| envelope::open(&self.register, value));
         let places = sealed.map_or(&[][..], |sealed| sealed.payload.as_chunks::<16>().0);

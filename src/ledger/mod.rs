@@ -61,9 +61,9 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// What was sent where.
-    pub fn job(&self) -> &Job {
-        &self.job
+    /// Its first token has not come.
+    pub fn is_prefilling(&self) -> bool {
+        self.prefilling
     }
 }
 
@@ -80,7 +80,7 @@ impl Ledger {
     }
 
     /// Reads the book to decide by.
-    pub fn read(&self, store: &impl Store) -> Draft {
+    pub fn read(&self, store: &dyn Store) -> Draft {
         let found = store.get(&self.totals);
         // What does not open was torn while being read, or is not ours. A token that old cannot overwrite it either.
         let sealed = found.value.as_deref().and_then(|value| envelope::open(&self.totals, value));
@@ -92,7 +92,7 @@ impl Ledger {
     }
 
     /// A request goes out, and every worker shall know.
-    pub fn open(&mut self, store: &impl Store, draft: Draft, job: Job, now: Timestamp) -> Entry {
+    pub fn open(&mut self, store: &dyn Store, draft: Draft, job: Job, now: Timestamp) -> Entry {
         let mut draft = draft;
         let event = Event::Opened(job.clone(), now);
         draft.book.apply(&event);
@@ -112,7 +112,7 @@ impl Ledger {
     pub fn moved(&mut self, mut entry: Entry, endpoint: EndpointId, now: Timestamp) -> Entry {
         let job = Job { endpoint, blocks: 0, ..entry.job.clone() };
         self.first_token(&mut entry, now);
-        self.note(Event::Closed(entry.job, now));
+        self.note(Event::Closed(entry.job));
         self.note(Event::Opened(job.clone(), now));
         Entry { job, prefilling: true }
     }
@@ -120,11 +120,11 @@ impl Ledger {
     /// Its stream is gone.
     pub fn close(&mut self, mut entry: Entry, now: Timestamp) {
         self.first_token(&mut entry, now);
-        self.note(Event::Closed(entry.job, now));
+        self.note(Event::Closed(entry.job));
     }
 
     /// Writes what is unwritten, says that this worker lives, and takes out what dead workers left.
-    pub fn tick(&mut self, store: &impl Store, now: Timestamp) {
+    pub fn tick(&mut self, store: &dyn Store, now: Timestamp) {
         if self.members.tick(store, now) == Standing::Returned {
             self.unwritten = vec![Event::Added(self.own.clone())];
         }
@@ -146,7 +146,7 @@ impl Ledger {
         self.unwritten.push(event);
     }
 
-    fn write(&mut self, store: &impl Store, draft: Option<Draft>) {
+    fn write(&mut self, store: &dyn Store, draft: Option<Draft>) {
         let mut draft = draft;
         for _ in 0..TRIES {
             let Draft { book, cas } = draft.take().unwrap_or_else(|| self.read(store));

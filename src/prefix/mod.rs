@@ -101,7 +101,7 @@ impl Index {
     }
 
     /// Asks what each of `caches` holds of `chains`. Reads no further than any of them goes.
-    pub fn lookup(&self, store: &impl Store, chains: &[Chain], caches: &[Cache]) -> Lookup {
+    pub fn lookup(&self, store: &dyn Store, chains: &[Chain], caches: &[Cache]) -> Lookup {
         let places: HashMap<u32, usize> =
             caches.iter().enumerate().map(|(at, cache)| (page::short(cache.endpoint), at)).collect();
         let mut lookup = Lookup { matched: vec![0; caches.len()], pages: Vec::new() };
@@ -144,7 +144,7 @@ impl Index {
     /// once more.
     pub fn insert(
         &self,
-        store: &impl Store,
+        store: &dyn Store,
         lookup: &Lookup,
         chains: &[Chain],
         mut cache: Cache,
@@ -189,7 +189,7 @@ impl Index {
 
     fn write(
         &self,
-        store: &impl Store,
+        store: &dyn Store,
         found: &Found,
         hashes: &[u64],
         holder: Holder,
@@ -212,13 +212,13 @@ impl Index {
         written
     }
 
-    fn read(&self, store: &impl Store, chain: usize, start: usize, hashes: &[u64]) -> Found {
+    fn read(&self, store: &dyn Store, chain: usize, start: usize, hashes: &[u64]) -> Found {
         let (_, pages, cas) = self.value(store, hashes.first().map_or([0; 4], page::block));
         Found { chain, start, pages, cas }
     }
 
     /// The key, pages and token of the value in which a page that begins with `first` lies.
-    fn value(&self, store: &impl Store, first: Block) -> (Vec<u8>, Vec<u8>, u32) {
+    fn value(&self, store: &dyn Store, first: Block) -> (Vec<u8>, Vec<u8>, u32) {
         let key = self.key_of(first);
         let found = store.get(&key);
         let sealed = found.value.as_deref().and_then(|value| envelope::open(&key, value));

@@ -38,7 +38,7 @@ impl Fixture {
     }
 
     fn insert(&self, chains: &[Chain], endpoint: EndpointId, capacity: u32) {
-        let mut cache = Cache { capacity, ..self.cache(endpoint) };
+        let cache = Cache { capacity, ..self.cache(endpoint) };
         let lookup = self.index.lookup(&self.store, chains, &[cache]);
         let advance = self.index.advance(&lookup, chains, &cache);
         let mut caches = self.caches.borrow_mut();
