@@ -9,8 +9,8 @@ use std::rc::Rc;
 
 use crate::clock::Timestamp;
 use crate::config::Config;
-use crate::fleet::{Endpoint, EndpointId, Snapshot};
-use crate::ledger::{Entry, Job, Ledger};
+use crate::fleet::{Endpoint, EndpointId, Health, Signals, Snapshot};
+use crate::ledger::{Book, Entry, Job, Ledger};
 use crate::prefix::{Cache, Index};
 use crate::prompt::{Blocks, Chain, Prompt};
 use crate::schedule::{Candidate, Decision, Request, Rng};
@@ -21,7 +21,10 @@ use crate::store::Store;
 pub struct Picker {
     config: Rc<Config>,
     blocks: Blocks,
-    snapshot: Option<Snapshot>,
+    /// Version of the snapshot in use.
+    version: Option<u64>,
+    /// The configured endpoints, with what the snapshot says of them.
+    endpoints: Vec<Endpoint>,
     ids: Vec<EndpointId>,
     ledger: Ledger,
     index: Index,
@@ -42,8 +45,6 @@ pub struct Pick {
 pub enum NoPick {
     /// No scraper has published anything yet.
     NoSnapshot,
-    /// The pool is empty.
-    NoEndpoint,
     /// The filters left nothing over.
     AllFilteredOut,
 }
@@ -56,7 +57,9 @@ impl Picker {
         let blocks = Blocks { tokens: config.prefix.block_tokens, max: config.prefix.max_blocks, seed: 0 };
         let ledger = Ledger::new(&config.pool.name, rng.next_u64());
         let index = Index::new(&config.pool.name, config.prefix.max_entries);
-        Self { config, blocks, snapshot: None, ids: Vec::new(), ledger, index, rng }
+        let targets = config.pool.endpoints.iter();
+        let endpoints = targets.map(|target| Endpoint::new(target.address, target.labels.clone())).collect();
+        Self { config, blocks, version: None, endpoints, ids: Vec::new(), ledger, index, rng }
     }
 
     /// How prompts are to be cut into blocks.
@@ -66,35 +69,40 @@ impl Picker {
 
     /// Version of the snapshot in use; `None` before the first.
     pub fn snapshot_version(&self) -> Option<u64> {
-        self.snapshot.as_ref().map(|snapshot| snapshot.version)
+        self.version
     }
 
-    /// Takes over a newer snapshot.
+    /// Takes over what a newer snapshot says of the configured endpoints. Scraper and picker may be configured at different
+    /// times: an endpoint that the snapshot lacks is one of which nothing is known, one that it has too many is not ours.
     pub fn refresh(&mut self, snapshot: Snapshot) {
         self.blocks.seed = snapshot.seed;
-        self.ids = snapshot.endpoints.iter().map(Endpoint::id).collect();
-        self.snapshot = Some(snapshot);
+        self.version = Some(snapshot.version);
+        let mut told = snapshot.endpoints;
+        for (at, endpoint) in self.endpoints.iter_mut().enumerate() {
+            // Mostly both lists are the same.
+            let same = told.get(at).is_some_and(|told| told.address == endpoint.address);
+            let at = if same { Some(at) } else { told.iter().position(|told| told.address == endpoint.address) };
+            match at.and_then(|at| told.get_mut(at)) {
+                Some(told) => std::mem::swap(endpoint, told),
+                None => {
+                    *endpoint = Endpoint { health: Health::Assumed, signals: Signals::default(), ..endpoint.clone() }
+                }
+            }
+        }
+        self.ids = self.endpoints.iter().map(Endpoint::id).collect();
     }
 
     /// Places a request; `prompt` is `None` for one without a body to look at.
     pub fn pick(&mut self, store: &dyn Store, prompt: Option<&Prompt>, now: Timestamp) -> Result<Pick, NoPick> {
-        let snapshot = self.snapshot.as_ref().ok_or(NoPick::NoSnapshot)?;
-        if snapshot.endpoints.is_empty() {
-            return Err(NoPick::NoEndpoint);
-        }
+        self.version.ok_or(NoPick::NoSnapshot)?;
         let draft = self.ledger.read(store);
-        let known = || snapshot.endpoints.iter().zip(&self.ids);
-        let caches: Vec<Cache> = known()
-            .map(|(endpoint, id)| Cache {
-                endpoint: *id,
-                clock: draft.book.line(*id).clock,
-                capacity: self.capacity_blocks(endpoint),
-            })
-            .collect();
+        let caches = self.caches(&draft.book);
+        let known = || self.endpoints.iter().zip(&self.ids);
         let chains: &[Chain] = prompt.map_or(&[], |prompt| &prompt.chains);
         let lookup = self.index.lookup(store, chains, &caches);
 
-        let candidates = known().zip(&lookup.matched).map(|((endpoint, id), matched)| Candidate {
+        let candidates = known().zip(&lookup.matched).enumerate().map(|(index, ((endpoint, id), matched))| Candidate {
+            index,
             in_flight: draft.book.line(*id).requests,
             matched_blocks: *matched,
             ..Candidate::of(endpoint, now, self.config.scrape.stale_after)
@@ -107,10 +115,9 @@ impl Picker {
         };
         let decision = self.config.profile.decide(&request, candidates.collect(), &mut self.rng);
 
-        let first = decision.ranked.first().ok_or(NoPick::AllFilteredOut)?;
-        let at = snapshot.endpoints.iter().position(|endpoint| endpoint.address == first.address);
-        let at = at.ok_or(NoPick::AllFilteredOut)?;
-        let (cache, matched) = caches.get(at).zip(lookup.matched.get(at)).ok_or(NoPick::AllFilteredOut)?;
+        let first =
+            decision.ranked.first().and_then(|first| caches.get(first.index).zip(lookup.matched.get(first.index)));
+        let (cache, matched) = first.ok_or(NoPick::AllFilteredOut)?;
 
         let advance = self.index.advance(&lookup, chains, cache);
         let uncached = request.tokens.saturating_sub(matched.saturating_mul(self.blocks.tokens));
@@ -131,14 +138,26 @@ impl Picker {
         self.ledger.first_token(entry, now);
     }
 
-    /// The request was served by `address` after all, because a retry went down the list.
-    pub fn moved(&mut self, entry: Entry, address: &[u8], now: Timestamp) -> Entry {
-        let endpoints = self.snapshot.iter().flat_map(|snapshot| &snapshot.endpoints);
-        let served = endpoints.zip(&self.ids).find(|(endpoint, _)| endpoint.address.as_bytes() == address);
-        match served.map(|(_, id)| *id) {
-            Some(id) => self.ledger.moved(entry, id, now),
-            None => entry,
-        }
+    /// The request was served by `address` after all, because a retry went down the list. `chains` are its prompt's: they
+    /// are in that server's cache now and not in the one's that failed.
+    pub fn moved(
+        &mut self,
+        store: &dyn Store,
+        entry: Entry,
+        chains: &[Chain],
+        address: &[u8],
+        now: Timestamp,
+    ) -> Entry {
+        let caches = self.caches(&self.ledger.read(store).book);
+        let at = self.endpoints.iter().position(|endpoint| endpoint.address.as_bytes() == address);
+        let Some(cache) = at.and_then(|at| caches.get(at)).copied() else { return entry };
+
+        let failed = self.index.lookup(store, chains, &caches);
+        self.index.forget(store, &failed, chains, entry.endpoint());
+        let lookup = self.index.lookup(store, chains, &[cache]);
+        let advance = self.index.advance(&lookup, chains, &cache);
+        self.index.insert(store, &lookup, chains, cache, &advance, &caches);
+        self.ledger.moved(entry, cache.endpoint, advance.iter().sum(), now)
     }
 
     /// The request's stream is gone.
@@ -149,6 +168,16 @@ impl Picker {
     /// Writes down what has not been yet, and looks after the other workers.
     pub fn tick(&mut self, store: &dyn Store, now: Timestamp) {
         self.ledger.tick(store, now);
+    }
+
+    fn caches(&self, book: &Book) -> Vec<Cache> {
+        let known = self.endpoints.iter().zip(&self.ids);
+        let cache = |(endpoint, id): (&Endpoint, &EndpointId)| Cache {
+            endpoint: *id,
+            clock: book.line(*id).clock,
+            capacity: self.capacity_blocks(endpoint),
+        };
+        known.map(cache).collect()
     }
 
     /// How many of our blocks the endpoint's cache holds, in the index's unit.
@@ -165,7 +194,6 @@ impl fmt::Display for NoPick {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::NoSnapshot => "nothing is known of the model servers yet",
-            Self::NoEndpoint => "the pool has no model server",
             Self::AllFilteredOut => "no model server may take this request now",
         })
     }

@@ -9,6 +9,8 @@
 use std::ptr::null_mut;
 use std::time::Duration;
 
+use log::LevelFilter;
+
 use crate::clock::Timestamp;
 use crate::store::{Found, Store};
 
@@ -48,6 +50,7 @@ pub(super) struct SharedData;
 #[cfg_attr(target_family = "wasm", link(wasm_import_module = "env"))]
 unsafe extern "C" {
     fn proxy_get_current_time_nanoseconds(time: *mut u64) -> u32;
+    fn proxy_get_log_level(level: *mut u32) -> u32;
     fn proxy_set_tick_period_milliseconds(period: u32) -> u32;
     fn proxy_get_buffer_bytes(kind: u32, start: usize, max: usize, data: *mut *mut u8, size: *mut usize) -> u32;
     fn proxy_get_header_map_value(
@@ -95,6 +98,20 @@ pub(super) fn now() -> Timestamp {
     // SAFETY: `nanos` outlives the call.
     let _ = unsafe { proxy_get_current_time_nanoseconds(&mut nanos) };
     Timestamp(nanos / 1_000_000)
+}
+
+/// What the host would log of what this module says; `Info` if it does not tell.
+pub(super) fn log_level() -> LevelFilter {
+    let mut level = 2;
+    // SAFETY: `level` outlives the call.
+    let code = unsafe { proxy_get_log_level(&mut level) };
+    match (code, level) {
+        (0, 0) => LevelFilter::Trace,
+        (0, 1) => LevelFilter::Debug,
+        (0, 3) => LevelFilter::Warn,
+        (0, 4 | 5) => LevelFilter::Error,
+        _ => LevelFilter::Info,
+    }
 }
 
 /// Asks for ticks on this root context.

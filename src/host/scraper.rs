@@ -32,11 +32,6 @@ impl Scraper {
         Self { config, keys, member: Member { id: random(), by_right, since: now }, collector: None }
     }
 
-    /// It scrapes by right and picks for nobody.
-    pub(super) fn is_singleton(&self) -> bool {
-        self.member.by_right
-    }
-
     /// Renews or takes the lease, found as `current` with `cas`, and scrapes if it is held.
     pub(super) fn tick(&mut self, current: Option<&Lease>, cas: u32, metrics: &mut Metrics, now: Timestamp) {
         let Claim::Hold(mut lease) = Lease::claim(current, self.member, now) else {

@@ -1,11 +1,13 @@
 //! What the requests of one worker share.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::time::Duration;
 
 use super::abi::SharedData;
 use super::metrics::Metrics;
 use super::{Keys, random};
+use crate::clock::Timestamp;
 use crate::config::{Config, Sharing};
 use crate::fleet::Snapshot;
 use crate::picker::Picker;
@@ -18,11 +20,12 @@ pub(super) struct Worker {
     /// Where ledger and prefix index lie.
     pub(super) store: Box<dyn Store>,
     pub(super) picker: RefCell<Picker>,
-    pub(super) metrics: RefCell<Metrics>,
+    pub(super) metrics: Rc<RefCell<Metrics>>,
+    complained: Cell<Timestamp>,
 }
 
 impl Worker {
-    pub(super) fn new(config: Rc<Config>) -> Self {
+    pub(super) fn new(config: Rc<Config>, metrics: Rc<RefCell<Metrics>>) -> Self {
         Self {
             keys: Keys::of(&config.pool.name),
             store: match config.ledger {
@@ -30,7 +33,8 @@ impl Worker {
                 Sharing::Private => Box::<Memory>::default(),
             },
             picker: RefCell::new(Picker::new(config.clone(), random())),
-            metrics: RefCell::default(),
+            metrics,
+            complained: Cell::default(),
             config,
         }
     }
@@ -45,5 +49,14 @@ impl Worker {
         if let Some(snapshot) = value.and_then(|value| Snapshot::decode(&self.keys.snapshot, &value)) {
             picker.refresh(snapshot);
         }
+    }
+
+    /// Whether a fault that every request has shall be told: once a minute is enough.
+    pub(super) fn may_complain(&self, now: Timestamp) -> bool {
+        let long_ago = now.since(self.complained.get()) >= Duration::from_secs(60);
+        if long_ago {
+            self.complained.set(now);
+        }
+        long_ago
     }
 }

@@ -61,6 +61,11 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// Where it is counted.
+    pub fn endpoint(&self) -> EndpointId {
+        self.job.endpoint
+    }
+
     /// Its first token has not come.
     pub fn is_prefilling(&self) -> bool {
         self.prefilling
@@ -108,9 +113,9 @@ impl Ledger {
         }
     }
 
-    /// It is served by another endpoint than the one it was opened for.
-    pub fn moved(&mut self, mut entry: Entry, endpoint: EndpointId, now: Timestamp) -> Entry {
-        let job = Job { endpoint, blocks: 0, ..entry.job.clone() };
+    /// It is served by another endpoint than the one it was opened for, whose prefix clock moves on by `blocks` / 65536.
+    pub fn moved(&mut self, mut entry: Entry, endpoint: EndpointId, blocks: u64, now: Timestamp) -> Entry {
+        let job = Job { endpoint, blocks, ..entry.job.clone() };
         self.first_token(&mut entry, now);
         self.note(Event::Closed(entry.job));
         self.note(Event::Opened(job.clone(), now));

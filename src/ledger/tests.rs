@@ -55,7 +55,7 @@ fn a_request_leaves_nothing_behind_whatever_ends_it() {
     ledger.first_token(&mut finished, at(60));
     ledger.close(finished, at(900));
     ledger.close(broken_off, at(70));
-    let moved = ledger.moved(moved, B, at(80));
+    let moved = ledger.moved(moved, B, 0, at(80));
     assert_eq!((requests(&ledger, &store, A), requests(&ledger, &store, B)), (0, 1));
     ledger.close(moved, at(90));
     ledger.tick(&store, at(100));

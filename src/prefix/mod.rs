@@ -187,6 +187,19 @@ impl Index {
         }
     }
 
+    /// Notes that `endpoint` does not hold `chains`, although they were sent to it.
+    pub fn forget(&self, store: &dyn Store, lookup: &Lookup, chains: &[Chain], endpoint: EndpointId) {
+        for found in &lookup.pages {
+            let hashes = chains.get(found.chain).and_then(|chain| chain.hashes.get(found.start..)).map(first_page);
+            let Some(hashes) = hashes else { continue };
+            let Some(first) = hashes.first().map(page::block) else { continue };
+            if let Some(pages) = page::remove(&found.pages, hashes, page::short(endpoint)) {
+                let key = self.key_of(first);
+                store.set(&key, &envelope::seal(&key, 0, &pages), found.cas);
+            }
+        }
+    }
+
     fn write(
         &self,
         store: &dyn Store,

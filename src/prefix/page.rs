@@ -127,6 +127,15 @@ pub(super) fn put(
     (prepend(value, &Page { blocks, closed, holders }), rest)
 }
 
+/// The value without the holder `id` of the page that begins with the first of `hashes`; `None` if it is not there.
+pub(super) fn remove(value: &[u8], hashes: &[u64], id: u32) -> Option<Vec<u8>> {
+    let page = lying(value, hashes)?;
+    let held: Vec<Holder> = page.holders.iter().filter_map(Holder::read).collect();
+    let left: Vec<Holder> = held.iter().filter(|held| held.id != id).copied().collect();
+    let changed = left.len() < held.len();
+    changed.then(|| prepend(value, &Page { blocks: page.blocks.to_vec(), closed: page.closed, holders: left }))
+}
+
 /// The value with `page` in front, in the place of the one that begins alike.
 pub(super) fn prepend(value: &[u8], page: &Page) -> Vec<u8> {
     let mut new = Vec::with_capacity(value.len() + 2 + 4 * BLOCKS + HOLDER);

@@ -146,3 +146,12 @@ fn workers_see_at_once_what_the_others_sent() {
         open_requests.extend(pair);
     }
 }
+
+#[test]
+fn an_error_that_the_proxy_made_up_was_served_by_nobody() {
+    let (proxy, worker) = ledger();
+    let request = open(&worker);
+    let other = if request.picked() == address(1) { address(2) } else { address(1) };
+    request.fails_at(&other).finishes();
+    assert_eq!(proxy.metric("endpoint_picker_served_elsewhere_total"), 0);
+}
