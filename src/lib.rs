@@ -17,3 +17,4 @@ pub mod prompt;
 pub mod reply;
 pub mod schedule;
 pub mod scrape;
+pub mod usage;
