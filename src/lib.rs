@@ -6,6 +6,7 @@
 
 pub mod clock;
 pub mod config;
+pub mod cost;
 pub mod envelope;
 pub mod fleet;
 #[cfg(feature = "host")]
