@@ -1,12 +1,13 @@
 //! What a request costs before it is scheduled: reading its body, and asking and updating the prefix index.
-#![allow(missing_docs)]
+#![allow(missing_docs, clippy::indexing_slicing)]
 
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use endpoint_picker::fleet::EndpointId;
-use endpoint_picker::prefix::Index;
+use endpoint_picker::prefix::{Cache, Index};
 use endpoint_picker::prompt::{Blocks, Chain, Dialect, read};
+use endpoint_picker::store::Memory;
 
 /// A chat of `size` bytes: a system prompt, then turns of some lines each. English prose and code have 10 to 27 line ends
 /// and about 4 quotation marks in a thousand characters; this has 13 and 4.
@@ -55,19 +56,26 @@ fn chain(common: u64, own: u64) -> Chain {
 
 fn index(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("prefix");
-    let endpoints: Vec<_> = (0..32).map(EndpointId).collect();
-    let mut matched = Vec::new();
     for (name, common) in [("a quarter shared by all", 32), ("all shared by all", 128)] {
-        let mut index = Index::new(200_000);
+        let (store, index) = (Memory::default(), Index::new("bench", 200_000));
+        let mut caches: Vec<_> =
+            (0..32).map(|id| Cache { endpoint: EndpointId(id), clock: 0, capacity: 10_000 }).collect();
         for own in 1..1000 {
-            index.insert(&[chain(common, own)], EndpointId(own % 32), 10_000);
+            let prompt = [chain(common, own)];
+            let at = own as usize % 32;
+            let lookup = index.lookup(&store, &prompt, &caches);
+            let advance = index.advance(&lookup, &prompt, &caches[at]);
+            index.insert(&store, &lookup, &prompt, caches[at], &advance, &caches);
+            caches[at].clock += advance[0];
         }
         let prompt = [chain(common, 999)];
         group.bench_function(format!("lookup 32 x 128, {name}"), |bencher| {
-            bencher.iter(|| index.lookup(black_box(&prompt), &endpoints, &mut matched));
+            bencher.iter(|| index.lookup(&store, black_box(&prompt), &caches));
         });
+        let lookup = index.lookup(&store, &prompt, &caches);
+        let advance = index.advance(&lookup, &prompt, &caches[7]);
         group.bench_function(format!("insert 128, {name}"), |bencher| {
-            bencher.iter(|| index.insert(black_box(&prompt), EndpointId(7), 10_000));
+            bencher.iter(|| index.insert(&store, &lookup, black_box(&prompt), caches[7], &advance, &caches));
         });
     }
 }

@@ -6,6 +6,7 @@
 
 pub mod clock;
 pub mod config;
+pub mod cost;
 pub mod envelope;
 pub mod fleet;
 #[cfg(feature = "host")]
@@ -17,3 +18,5 @@ pub mod prompt;
 pub mod reply;
 pub mod schedule;
 pub mod scrape;
+pub mod store;
+pub mod usage;

@@ -23,7 +23,6 @@ impl Reply {
     pub fn unavailable(dialect: Option<Dialect>, why: NoPick) -> Self {
         let code = match why {
             NoPick::NoSnapshot => "no_snapshot",
-            NoPick::NoEndpoint => "no_endpoint",
             NoPick::AllFilteredOut => "all_filtered_out",
         };
         let message = why.to_string();
@@ -55,7 +54,7 @@ mod tests {
         assert_eq!((openai.status, &body["error"]["code"]), (503, &json!("no_snapshot")));
         assert!(openai.headers.contains(&("retry-after", "1")));
 
-        let anthropic = Reply::unavailable(Some(Dialect::Messages), NoPick::NoEndpoint);
+        let anthropic = Reply::unavailable(Some(Dialect::Messages), NoPick::AllFilteredOut);
         let body: Value = serde_json::from_slice(&anthropic.body).unwrap();
         assert_eq!(body["error"]["type"], "overloaded_error");
     }

@@ -124,6 +124,6 @@ async fn stay(bootstrap: &Bootstrap) -> Result<()> {
     println!("\nStill up, to be tried; Ctrl-C ends it:");
     let body = r#"{"messages":[{"role":"user","content":"Hello"}]}"#;
     println!("  curl -i http://{}/v1/chat/completions -d '{body}'", envoy.address());
-    println!("  curl http://{}/stats?filter=endpoint_picker", envoy.admin_address());
+    println!("  curl http://{}/stats?filter=wasmcustom", envoy.admin_address());
     std::future::pending().await
 }

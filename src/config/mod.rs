@@ -54,6 +54,8 @@ pub struct Config {
     pub request: Request,
     /// How prompts are cut and remembered.
     pub prefix: Prefix,
+    /// Who knows what is in flight where and who holds which prefix.
+    pub ledger: Sharing,
     /// What happens when no endpoint can be picked.
     pub failure_mode: FailureMode,
     /// How an endpoint is chosen.
@@ -82,6 +84,9 @@ struct Written {
     /// How prompts are cut into blocks, and how much is remembered of who holds which.
     #[serde(default, deserialize_with = "object")]
     prefix: WrittenPrefix,
+    /// Whether the workers of the proxy know of each other what they sent where.
+    #[serde(default)]
+    ledger: Sharing,
     /// What happens to a request when no endpoint can be picked for it: nothing is known of the servers yet, or all are
     /// unhealthy or filtered out.
     #[serde(default)]
@@ -91,6 +96,18 @@ struct Written {
     /// `active-request-scorer` 2; `max-score-picker` with the best three.
     #[serde(default, deserialize_with = "object")]
     profile: WrittenProfile,
+}
+
+/// Whether the workers of a proxy keep one book or one each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, serde::Serialize))]
+#[serde(rename_all = "kebab-case")]
+pub enum Sharing {
+    /// All workers see at once what each of them sent where.
+    #[default]
+    Shared,
+    /// Each worker knows its own requests only. With several workers this is much worse; it is there to compare.
+    Private,
 }
 
 /// What happens to a request for which no endpoint can be picked.
@@ -115,6 +132,7 @@ pub fn load(json: &[u8]) -> Result<Config, ConfigError> {
         scrape: written.scrape.resolve().map_err(|error| error.within("scrape"))?,
         request: written.request.resolve(),
         prefix: written.prefix.resolve(),
+        ledger: written.ledger,
         failure_mode: written.failure_mode,
         profile: written.profile.resolve().map_err(|error| error.within("profile"))?,
     })

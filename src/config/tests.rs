@@ -205,7 +205,7 @@ mod document {
         );
         refused(
             with(r#", "wieghts": {}"#),
-            "wieghts: unknown field; known here: `pool`, `scrape`, `request`, `prefix`, `failure_mode`, `profile`",
+            "wieghts: unknown field; known here: `pool`, `scrape`, `request`, `prefix`, `ledger`, `failure_mode`, `profile`",
         );
     }
 

@@ -68,20 +68,22 @@ pub struct Collector {
     endpoints: Vec<Endpoint>,
     failures: Vec<u32>,
     poller: Poller,
+    seed: u64,
     unhealthy_after: u32,
     changed: bool,
 }
 
 impl Collector {
     /// A collector that knows nothing yet. `unhealthy_after`: failed scrapes in a row until an endpoint counts as
-    /// unreachable.
-    pub fn new(targets: Vec<Target>, interval: Duration, unhealthy_after: u32, now: Timestamp) -> Self {
+    /// unreachable. `seed` is used unless there is a previous one to inherit.
+    pub fn new(targets: Vec<Target>, interval: Duration, unhealthy_after: u32, seed: u64, now: Timestamp) -> Self {
         let endpoints: Vec<_> = targets.iter().map(|t| Endpoint::new(t.address, t.labels.clone())).collect();
         Self {
             failures: vec![0; targets.len()],
             poller: Poller::new(targets.len(), interval, now),
             targets,
             endpoints,
+            seed,
             unhealthy_after,
             changed: true,
         }
@@ -89,6 +91,7 @@ impl Collector {
 
     /// Goes on from what the previous holder of the lease knew.
     pub fn inherit(&mut self, previous: Snapshot) {
+        self.seed = previous.seed;
         for old in previous.endpoints {
             if let Some(endpoint) = self.endpoints.iter_mut().find(|e| e.address == old.address) {
                 endpoint.health = old.health;
@@ -146,7 +149,7 @@ impl Collector {
 
     /// The fleet, if it changed since [`published`](Self::published) was called.
     pub fn news(&self, version: u64) -> Option<Snapshot> {
-        self.changed.then(|| Snapshot { version, endpoints: self.endpoints.clone() })
+        self.changed.then(|| Snapshot { version, seed: self.seed, endpoints: self.endpoints.clone() })
     }
 
     /// Everyone can read the news.

@@ -12,7 +12,7 @@ use crate::scrape::{Lora, Reading, Signal};
 
 /// Names an endpoint in tables that outlive a snapshot. Address and port, never the address alone: two ranks of one
 /// machine have separate caches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EndpointId(pub u64);
 
 /// What is believed of a server's life. Only failures that the server cannot have answered itself count against it.

@@ -11,6 +11,9 @@ pub struct Snapshot {
     /// Grows with each publication; not part of the payload but of its envelope.
     #[serde(skip)]
     pub version: u64,
+    /// Secret of the prefix hashes, the same for all workers and unknown to clients, who could else craft prompts that
+    /// collide.
+    pub seed: u64,
     /// The endpoints in the configuration's order.
     pub endpoints: Vec<Endpoint>,
 }
@@ -52,7 +55,7 @@ mod tests {
             Timestamp(1_796_000_000_000),
         );
         let unknown = Endpoint::new("[::1]:8001".parse().unwrap(), BTreeMap::new());
-        let snapshot = Snapshot { version: 7, endpoints: vec![busy, unknown] };
+        let snapshot = Snapshot { version: 7, seed: 9, endpoints: vec![busy, unknown] };
 
         let bytes = snapshot.encode(b"key");
 

@@ -9,7 +9,10 @@
 use std::ptr::null_mut;
 use std::time::Duration;
 
+use log::LevelFilter;
+
 use crate::clock::Timestamp;
+use crate::store::{Found, Store};
 
 /// Header maps by their number in the ABI.
 #[derive(Clone, Copy, Debug)]
@@ -40,16 +43,14 @@ pub(super) enum MetricKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Refused(pub(super) u32);
 
-/// The value under a key and the token for compare-and-set.
-#[derive(Debug, Default)]
-pub(super) struct Shared {
-    pub(super) value: Option<Vec<u8>>,
-    pub(super) cas: u32,
-}
+/// The proxy's shared data.
+#[derive(Debug)]
+pub(super) struct SharedData;
 
 #[cfg_attr(target_family = "wasm", link(wasm_import_module = "env"))]
 unsafe extern "C" {
     fn proxy_get_current_time_nanoseconds(time: *mut u64) -> u32;
+    fn proxy_get_log_level(level: *mut u32) -> u32;
     fn proxy_set_tick_period_milliseconds(period: u32) -> u32;
     fn proxy_get_buffer_bytes(kind: u32, start: usize, max: usize, data: *mut *mut u8, size: *mut usize) -> u32;
     fn proxy_get_header_map_value(
@@ -99,6 +100,20 @@ pub(super) fn now() -> Timestamp {
     Timestamp(nanos / 1_000_000)
 }
 
+/// What the host would log of what this module says; `Info` if it does not tell.
+pub(super) fn log_level() -> LevelFilter {
+    let mut level = 2;
+    // SAFETY: `level` outlives the call.
+    let code = unsafe { proxy_get_log_level(&mut level) };
+    match (code, level) {
+        (0, 0) => LevelFilter::Trace,
+        (0, 1) => LevelFilter::Debug,
+        (0, 3) => LevelFilter::Warn,
+        (0, 4 | 5) => LevelFilter::Error,
+        _ => LevelFilter::Info,
+    }
+}
+
 /// Asks for ticks on this root context.
 pub(super) fn set_tick_period(period: Duration) -> Result<(), Refused> {
     // SAFETY: no memory is passed.
@@ -144,21 +159,21 @@ pub(super) fn property(path: &[&str]) -> Option<Vec<u8>> {
     })
 }
 
-/// Reads shared data.
-pub(super) fn shared(key: &[u8]) -> Shared {
-    let mut cas = 0;
-    let value = take(|data, size| {
-        // SAFETY: `key`, `data`, `size` and `cas` outlive the call.
-        unsafe { proxy_get_shared_data(key.as_ptr(), key.len(), data, size, &mut cas) }
-    });
-    Shared { value, cas }
-}
+impl Store for SharedData {
+    fn get(&self, key: &[u8]) -> Found {
+        let mut cas = 0;
+        let value = take(|data, size| {
+            // SAFETY: `key`, `data`, `size` and `cas` outlive the call.
+            unsafe { proxy_get_shared_data(key.as_ptr(), key.len(), data, size, &mut cas) }
+        });
+        Found { value, cas }
+    }
 
-/// Writes shared data if nobody wrote it since `cas` was read. With `cas` 0 one host overwrites and another creates
-/// only, so read first.
-pub(super) fn set_shared(key: &[u8], value: &[u8], cas: u32) -> Result<(), Refused> {
-    // SAFETY: `key` and `value` outlive the call.
-    status(unsafe { proxy_set_shared_data(key.as_ptr(), key.len(), value.as_ptr(), value.len(), cas) })
+    fn set(&self, key: &[u8], value: &[u8], cas: u32) -> bool {
+        // SAFETY: `key` and `value` outlive the call.
+        let code = unsafe { proxy_set_shared_data(key.as_ptr(), key.len(), value.as_ptr(), value.len(), cas) };
+        status(code).is_ok()
+    }
 }
 
 /// Answers the request here. `details` is what the access log shows.

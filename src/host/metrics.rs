@@ -20,7 +20,6 @@ impl Metrics {
     pub(super) fn not_picked(&mut self, why: NoPick, open: bool) {
         self.count(match why {
             NoPick::NoSnapshot => "endpoint_picker_no_snapshot_total",
-            NoPick::NoEndpoint => "endpoint_picker_no_endpoint_total",
             NoPick::AllFilteredOut => "endpoint_picker_all_filtered_out_total",
         });
         self.count(if open { "endpoint_picker_failed_open_total" } else { "endpoint_picker_failed_closed_total" });

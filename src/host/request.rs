@@ -12,7 +12,7 @@ use super::worker::Worker;
 use crate::config::FailureMode;
 use crate::ledger::Entry;
 use crate::picker::{NoPick, Pick};
-use crate::prompt::{self, Dialect};
+use crate::prompt::{self, Chain, Dialect, Prompt};
 use crate::reply::Reply;
 
 /// A request's state. Headers are held only while a prompt is being read.
@@ -20,44 +20,53 @@ pub(super) struct Request {
     worker: Option<Rc<Worker>>,
     reading: Option<Dialect>,
     declared_len: Option<u64>,
-    picked: Option<(Box<str>, Entry)>,
+    placed: Option<Placed>,
+}
+
+/// A request on its way to a server.
+struct Placed {
+    /// The server that was named first.
+    address: Box<str>,
+    entry: Entry,
+    /// Of its prompt, until it is known who serves it.
+    chains: Vec<Chain>,
 }
 
 impl Request {
     pub(super) fn new(worker: Option<Rc<Worker>>) -> Self {
-        Self { worker, reading: None, declared_len: None, picked: None }
+        Self { worker, reading: None, declared_len: None, placed: None }
     }
 
     /// Decides on at most `max_body_bytes` of what has been read of the body.
     fn decide_on_body(&mut self, dialect: Dialect) -> Action {
         self.reading = None;
         let Some(worker) = self.worker.clone() else { return Action::Continue };
-        let prompt = {
-            let picker = worker.picker.borrow();
-            let body = abi::buffer(Buffer::RequestBody, worker.config.request.max_body_bytes).unwrap_or_default();
-            prompt::read(dialect, &body, self.declared_len, picker.blocks())
-        };
-        self.decide(&worker, Some(dialect), Some(&prompt))
+        let body = abi::buffer(Buffer::RequestBody, worker.config.request.max_body_bytes).unwrap_or_default();
+        let prompt = prompt::read(dialect, &body, self.declared_len, worker.picker.borrow().blocks());
+        self.decide(&worker, Some(dialect), Some(prompt))
     }
 
-    fn decide(&mut self, worker: &Worker, dialect: Option<Dialect>, prompt: Option<&prompt::Prompt>) -> Action {
+    fn decide(&mut self, worker: &Worker, dialect: Option<Dialect>, prompt: Option<Prompt>) -> Action {
         if worker.picker.borrow().snapshot_version().is_none() {
             worker.refresh(None);
         }
-        let mut picker = worker.picker.borrow_mut();
-        match picker.pick(prompt, abi::now()) {
+        let now = abi::now();
+        let picked = worker.picker.borrow_mut().pick(&*worker.store, prompt.as_ref(), now);
+        match picked {
             Ok(Pick { decision, entry }) => {
                 debug!("{decision}");
+                worker.metrics.borrow_mut().picked();
                 let destination = decision.destination().unwrap_or_default();
-                let mut metrics = worker.metrics.borrow_mut();
-                metrics.picked();
+                let chains = prompt.map(|prompt| prompt.chains).unwrap_or_default();
+                let address = decision.ranked.into_iter().next().map(|first| first.address).unwrap_or_default();
+                self.placed = Some(Placed { address, entry, chains });
                 if let Err(status) = abi::set_header(Headers::Request, DESTINATION, destination.as_bytes()) {
                     // The host sent the headers on although they were held.
-                    metrics.too_late();
-                    error!("{DESTINATION} was refused ({status:?}): is allow_on_headers_stop_iteration on?");
+                    worker.metrics.borrow_mut().too_late();
+                    if worker.may_complain(now) {
+                        error!("{DESTINATION} was refused ({status:?}): is allow_on_headers_stop_iteration on?");
+                    }
                 }
-                let first = decision.ranked.into_iter().next().map(|ranked| ranked.address);
-                self.picked = first.map(|address| (address, entry));
                 Action::Continue
             }
             Err(why) => {
@@ -66,6 +75,20 @@ impl Request {
                 if open { Action::Continue } else { refuse(dialect, why) }
             }
         }
+    }
+
+    /// The stream is gone.
+    fn close(&mut self) {
+        if let (Some(worker), Some(placed)) = (&self.worker, self.placed.take()) {
+            worker.picker.borrow_mut().close(placed.entry, abi::now());
+        }
+    }
+}
+
+impl Drop for Request {
+    // A host that forgets to report the end of a stream must not leave it in the ledger.
+    fn drop(&mut self) {
+        self.close();
     }
 }
 
@@ -105,24 +128,35 @@ impl HttpContext for Request {
     }
 
     fn on_http_response_headers(&mut self, _: usize, _: bool) -> Action {
-        if let (Some(worker), Some((address, entry))) = (&self.worker, self.picked.take()) {
-            let served = abi::property(&["upstream", "address"]).unwrap_or_default();
-            let entry = if served.is_empty() || served == address.as_bytes() {
-                entry
-            } else {
-                worker.metrics.borrow_mut().served_elsewhere();
-                worker.picker.borrow_mut().moved(entry, &served)
-            };
-            self.picked = Some((address, entry));
+        let Some((worker, mut placed)) = self.worker.as_ref().zip(self.placed.take()) else { return Action::Continue };
+        let chains = std::mem::take(&mut placed.chains);
+        let served = abi::property(&["upstream", "address"]).unwrap_or_default();
+        // An answer of the proxy's own names the server that it tried last.
+        let elsewhere = !served.is_empty()
+            && served != placed.address.as_bytes()
+            && abi::property(&["response", "code_details"]).as_deref() == Some(b"via_upstream");
+        if elsewhere {
+            worker.metrics.borrow_mut().served_elsewhere();
+            let mut picker = worker.picker.borrow_mut();
+            placed.entry = picker.moved(&*worker.store, placed.entry, &chains, &served, abi::now());
+        }
+        self.placed = Some(placed);
+        Action::Continue
+    }
+
+    fn on_http_response_body(&mut self, body_size: usize, _: bool) -> Action {
+        if body_size > 0
+            && let (Some(worker), Some(placed)) = (&self.worker, &mut self.placed)
+            && placed.entry.is_prefilling()
+        {
+            worker.picker.borrow_mut().first_token(&mut placed.entry, abi::now());
         }
         Action::Continue
     }
 
     // Runs whatever ended the stream: its end, either side leaving, a timeout, an answer of ours.
     fn on_log(&mut self) {
-        if let (Some(worker), Some((_, entry))) = (&self.worker, self.picked.take()) {
-            worker.picker.borrow_mut().close(entry);
-        }
+        self.close();
     }
 }
 

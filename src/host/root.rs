@@ -1,5 +1,6 @@
 //! A plugin instance: its configuration, its role, its ticks.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -7,16 +8,22 @@ use log::{error, info};
 use proxy_wasm::traits::{Context, HttpContext, RootContext};
 use proxy_wasm::types::ContextType;
 
-use super::abi::{self, Buffer};
+use super::Keys;
+use super::abi::{self, Buffer, SharedData};
+use super::metrics::Metrics;
 use super::request::Request;
 use super::scraper::Scraper;
 use super::settings;
 use super::worker::Worker;
 use crate::config;
 use crate::fleet::Lease;
+use crate::store::Store;
 
 /// Fine enough to spread scrapes over a tenth of a second, coarse enough to cost nothing.
 const TICK: Duration = Duration::from_millis(20);
+
+/// An operator may change the log level while the proxy runs; once a second is soon enough.
+const TICKS_PER_LOG_LEVEL: u32 = 50;
 
 /// More than any configuration.
 const MAX_CONFIGURATION: usize = 16 << 20;
@@ -28,8 +35,12 @@ pub(super) struct Root {
 }
 
 struct Plugin {
+    keys: Keys,
     scraper: Scraper,
-    worker: Rc<Worker>,
+    metrics: Rc<RefCell<Metrics>>,
+    /// The singleton has none.
+    worker: Option<Rc<Worker>>,
+    ticks: u32,
 }
 
 impl Root {
@@ -42,23 +53,28 @@ impl Root {
                 return Err(format!("root_id: `{other}` is not a role; known are scraper, picker"));
             }
         };
+        log::set_max_level(abi::log_level());
         let passed = abi::buffer(Buffer::PluginConfiguration, MAX_CONFIGURATION).unwrap_or_default();
-        let config = config::load(&settings::json(passed)).map_err(|error| error.to_string())?;
+        let config = Rc::new(config::load(&settings::json(passed)).map_err(|error| error.to_string())?);
         info!("pool {}: {} endpoints, {:?}", config.pool.name, config.pool.endpoints.len(), config.profile);
-        let config = Rc::new(config);
-        let scraper = Scraper::new(config.clone(), by_right, abi::now());
-        let worker = Rc::new(Worker::new(config));
-        // A worker that was just reloaded need not wait for a tick.
-        worker.refresh(None);
-        self.plugin = Some(Plugin { scraper, worker });
+        let metrics = Rc::<RefCell<Metrics>>::default();
+        let worker = (!by_right).then(|| Rc::new(Worker::new(config.clone(), metrics.clone())));
+        if let Some(worker) = &worker {
+            // A worker that was just reloaded need not wait for a tick.
+            worker.refresh(None);
+        }
+        let keys = Keys::of(&config.pool.name);
+        let scraper = Scraper::new(config, by_right, abi::now());
+        self.plugin = Some(Plugin { keys, scraper, metrics, worker, ticks: 0 });
         abi::set_tick_period(TICK).map_err(|status| format!("the proxy gives no ticks: {status:?}"))
     }
 }
 
 impl Context for Root {
     fn on_http_call_response(&mut self, call: u32, _: usize, body_size: usize, _: usize) {
-        let Some(Plugin { scraper, worker }) = &mut self.plugin else { return };
-        scraper.answered(call, body_size, &mut worker.metrics.borrow_mut());
+        if let Some(Plugin { scraper, metrics, .. }) = &mut self.plugin {
+            scraper.answered(call, body_size, &mut metrics.borrow_mut());
+        }
     }
 }
 
@@ -68,13 +84,21 @@ impl RootContext for Root {
     }
 
     fn on_tick(&mut self) {
-        let Some(Plugin { scraper, worker }) = &mut self.plugin else { return };
-        let found = abi::shared(&worker.keys.lease);
-        let lease = found.value.and_then(|value| Lease::decode(&worker.keys.lease, &value));
-        if let (Some(lease), false) = (&lease, scraper.is_singleton()) {
-            worker.refresh(Some(lease.snapshot));
+        let Some(Plugin { keys, scraper, metrics, worker, ticks }) = &mut self.plugin else { return };
+        *ticks = ticks.wrapping_add(1);
+        if *ticks % TICKS_PER_LOG_LEVEL == 0 {
+            log::set_max_level(abi::log_level());
         }
-        scraper.tick(lease.as_ref(), found.cas, &mut worker.metrics.borrow_mut(), abi::now());
+        let found = SharedData.get(&keys.lease);
+        let lease = found.value.and_then(|value| Lease::decode(&keys.lease, &value));
+        let now = abi::now();
+        if let Some(worker) = worker {
+            if let Some(lease) = &lease {
+                worker.refresh(Some(lease.snapshot));
+            }
+            worker.picker.borrow_mut().tick(&*worker.store, now);
+        }
+        scraper.tick(lease.as_ref(), found.cas, &mut metrics.borrow_mut(), now);
     }
 
     fn get_type(&self) -> Option<ContextType> {
@@ -82,6 +106,6 @@ impl RootContext for Root {
     }
 
     fn create_http_context(&self, _: u32) -> Option<Box<dyn HttpContext>> {
-        Some(Box::new(Request::new(self.plugin.as_ref().map(|plugin| plugin.worker.clone()))))
+        Some(Box::new(Request::new(self.plugin.as_ref().and_then(|plugin| plugin.worker.clone()))))
     }
 }

@@ -5,12 +5,13 @@ use std::rc::Rc;
 use log::{info, warn};
 use proxy_wasm::hostcalls;
 
-use super::abi::{self, Buffer, Headers};
+use super::abi::{self, Buffer, Headers, SharedData};
 use super::metrics::Metrics;
 use super::{Keys, random};
 use crate::clock::Timestamp;
 use crate::config::Config;
 use crate::fleet::{Answer, Booked, Claim, Collector, Health, Lease, Member, Snapshot};
+use crate::store::Store;
 
 /// Names the endpoint to the scrape cluster, which goes to the address in this header and nowhere else.
 const SCRAPE_DESTINATION: &str = "x-endpoint-picker-scrape-destination";
@@ -31,11 +32,6 @@ impl Scraper {
         Self { config, keys, member: Member { id: random(), by_right, since: now }, collector: None }
     }
 
-    /// It scrapes by right and picks for nobody.
-    pub(super) fn is_singleton(&self) -> bool {
-        self.member.by_right
-    }
-
     /// Renews or takes the lease, found as `current` with `cas`, and scrapes if it is held.
     pub(super) fn tick(&mut self, current: Option<&Lease>, cas: u32, metrics: &mut Metrics, now: Timestamp) {
         let Claim::Hold(mut lease) = Lease::claim(current, self.member, now) else {
@@ -44,7 +40,7 @@ impl Scraper {
         };
         let Some(collector) = &mut self.collector else {
             // Others may claim it in the same moment; who writes it down first has it.
-            if abi::set_shared(&self.keys.lease, &lease.encode(&self.keys.lease), cas).is_ok() {
+            if SharedData.set(&self.keys.lease, &lease.encode(&self.keys.lease), cas) {
                 self.take_over(current, metrics, now);
                 self.scrape(metrics, now);
             }
@@ -56,15 +52,15 @@ impl Scraper {
         let mut published = false;
         if let Some(snapshot) = collector.news(lease.snapshot + 1) {
             metrics.fleet(snapshot.endpoints.iter().map(|endpoint| endpoint.health));
-            let snapshot_cas = abi::shared(&self.keys.snapshot).cas;
+            let snapshot_cas = SharedData.get(&self.keys.snapshot).cas;
             let value = snapshot.encode(&self.keys.snapshot);
-            published = abi::set_shared(&self.keys.snapshot, &value, snapshot_cas).is_ok();
+            published = SharedData.set(&self.keys.snapshot, &value, snapshot_cas);
             if published {
                 lease.snapshot = snapshot.version;
             }
         }
         // If somebody else was faster, the next tick shows who holds it.
-        let renewed = abi::set_shared(&self.keys.lease, &lease.encode(&self.keys.lease), cas).is_ok();
+        let renewed = SharedData.set(&self.keys.lease, &lease.encode(&self.keys.lease), cas);
         // The version in the lease is what makes workers read.
         if published && renewed {
             collector.published();
@@ -90,8 +86,9 @@ impl Scraper {
 
     fn take_over(&mut self, current: Option<&Lease>, metrics: &mut Metrics, now: Timestamp) {
         let Config { pool, scrape, .. } = &*self.config;
-        let mut collector = Collector::new(pool.endpoints.clone(), scrape.interval, scrape.unhealthy_after, now);
-        let value = abi::shared(&self.keys.snapshot).value;
+        let mut collector =
+            Collector::new(pool.endpoints.clone(), scrape.interval, scrape.unhealthy_after, random(), now);
+        let value = SharedData.get(&self.keys.snapshot).value;
         if let Some(previous) = value.and_then(|value| Snapshot::decode(&self.keys.snapshot, &value)) {
             collector.inherit(previous);
         }

@@ -1,29 +1,40 @@
 //! What the requests of one worker share.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::time::Duration;
 
-use super::abi;
+use super::abi::SharedData;
 use super::metrics::Metrics;
 use super::{Keys, random};
-use crate::config::Config;
+use crate::clock::Timestamp;
+use crate::config::{Config, Sharing};
 use crate::fleet::Snapshot;
 use crate::picker::Picker;
+use crate::store::{Memory, Store};
 
 /// The picker of a worker and what goes with it.
 pub(super) struct Worker {
     pub(super) keys: Keys,
     pub(super) config: Rc<Config>,
+    /// Where ledger and prefix index lie.
+    pub(super) store: Box<dyn Store>,
     pub(super) picker: RefCell<Picker>,
-    pub(super) metrics: RefCell<Metrics>,
+    pub(super) metrics: Rc<RefCell<Metrics>>,
+    complained: Cell<Timestamp>,
 }
 
 impl Worker {
-    pub(super) fn new(config: Rc<Config>) -> Self {
+    pub(super) fn new(config: Rc<Config>, metrics: Rc<RefCell<Metrics>>) -> Self {
         Self {
             keys: Keys::of(&config.pool.name),
+            store: match config.ledger {
+                Sharing::Shared => Box::new(SharedData),
+                Sharing::Private => Box::<Memory>::default(),
+            },
             picker: RefCell::new(Picker::new(config.clone(), random())),
-            metrics: RefCell::default(),
+            metrics,
+            complained: Cell::default(),
             config,
         }
     }
@@ -34,9 +45,18 @@ impl Worker {
         if version.is_some() && picker.snapshot_version() == version {
             return;
         }
-        let value = abi::shared(&self.keys.snapshot).value;
+        let value = SharedData.get(&self.keys.snapshot).value;
         if let Some(snapshot) = value.and_then(|value| Snapshot::decode(&self.keys.snapshot, &value)) {
             picker.refresh(snapshot);
         }
+    }
+
+    /// Whether a fault that every request has shall be told: once a minute is enough.
+    pub(super) fn may_complain(&self, now: Timestamp) -> bool {
+        let long_ago = now.since(self.complained.get()) >= Duration::from_secs(60);
+        if long_ago {
+            self.complained.set(now);
+        }
+        long_ago
     }
 }

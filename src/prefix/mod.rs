@@ -1,197 +1,279 @@
 //! Who holds which prefix.
 //!
 //! An engine keeps the KV cache of prompts it has served and drops what was not used for longest when it runs out of
-//! room. This index guesses what each endpoint still holds from what was sent to it, without asking.
+//! room. This index guesses what each endpoint still holds from what was sent to it, without asking. It lies in shared
+//! data, so that all workers of a proxy know what each of them did.
 //!
-//! Nothing is ever deleted for an endpoint. Each one has a clock that runs in blocks, and a block sent to it is stamped
-//! with the clock less the block's distance from the head of its prompt, since an engine drops the tail of a prompt
-//! first. The block is believed to be held while `clock - stamp < capacity`: the difference is about the block's place in
-//! the engine's own list of least recently used blocks. So a block never outlives its parent, a prompt longer than the
-//! cache loses its tail at once, and an endpoint that has left costs nothing: nobody asks for its id, and when it comes
-//! back it has another one.
+//! Nothing is ever deleted for an endpoint. Each one has a clock that runs in blocks (kept in the ledger, with what else
+//! all workers count), and a block sent to it is stamped with the clock less the block's distance from the head of its
+//! prompt, since an engine drops the tail of a prompt first. The block is believed to be held while
+//! `clock - stamp < capacity`: the difference is about the block's place in the engine's own list of least recently used
+//! blocks. So a block never outlives its parent, a prompt longer than the cache loses its tail at once, and an endpoint
+//! that has left costs nothing: nobody asks for its id, and when it comes back it has another one.
 //!
 //! A new block pushes all others one place further, so the clock moves on by one. A block used again from place `a` pushes
 //! only the `a` blocks that were before it: the clock moves on by `a / capacity`, the mean over all blocks. Without this
 //! term an endpoint with a full cache would be believed to hold half as much again as it does.
 //!
-//! Memory has a bound whatever comes in: see [`Index::new`].
+//! Blocks are kept in pages of 32 (see [`page`]), pages in a fixed number of values, so a prompt of 128 blocks takes four
+//! reads and at most four writes, and one more of each where it leaves the way of others. Memory has a bound whatever
+//! comes in.
 
-mod generations;
+mod page;
 #[cfg(test)]
 mod tests;
 
 use hashbrown::HashMap;
 
+use crate::envelope;
 use crate::fleet::EndpointId;
 use crate::prompt::Chain;
+use crate::store::Store;
 
-use self::generations::{Generations, Holder, Prehashed};
-
-/// Endpoints known at once. Past it the one that was sent nothing for longest is forgotten, which is as good as cold.
-pub const MAX_ENDPOINTS: usize = 4096;
+use page::{BLOCKS, Block, Holder};
 
 /// Bits of a clock after the point.
 const CLOCK_FRACTION: u32 = 16;
 
-/// What each endpoint is believed to hold.
+/// Pages that are read or written for a request at most. A prompt of 2048 blocks has 64.
+const MAX_PAGES: usize = 96;
+
+/// Pages that a value holds on average when the index is full.
+const PAGES_PER_VALUE: usize = 8;
+
+/// What all endpoints are believed to hold.
+#[derive(Debug)]
 pub struct Index {
-    blocks: Generations,
-    slots: Vec<Slot>,
-    by_id: HashMap<EndpointId, u16, Prehashed>,
-    /// Inserts so far.
-    inserts: u64,
+    key: Vec<u8>,
+    values: u32,
 }
 
-/// The state of an endpoint. Holders name its place, which is shorter than its id.
-#[derive(Clone, Copy)]
-struct Slot {
-    id: EndpointId,
-    /// How many endpoints had this place before.
-    life: u16,
-    /// Places that a block untouched so far has been pushed back, in 1/65536; the whole part is used modulo 2^32.
-    clock: u64,
-    /// Blocks its cache holds.
-    capacity: u32,
-    /// The last insert for it.
-    used: u64,
+/// An endpoint to ask about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cache {
+    /// In one of its lives: a server that left and came back, with an empty cache, is another one.
+    pub endpoint: EndpointId,
+    /// How far its clock has come, in blocks / 65536.
+    pub clock: u64,
+    /// Blocks it holds.
+    pub capacity: u32,
 }
 
-/// What a lookup needs of an endpoint it asks for, and what it found. One that is not asked for holds nothing.
-#[derive(Clone, Copy, Default)]
-struct Run {
-    life: u16,
-    now: u32,
-    capacity: u32,
-    length: u32,
+/// What was found for a prompt.
+#[derive(Debug, Default)]
+pub struct Lookup {
+    /// For each cache the leading blocks it is believed to hold, without a gap, summed over the chains.
+    pub matched: Vec<u32>,
+    pages: Vec<Found>,
 }
 
-impl Slot {
-    /// The place of a block in the list of least recently used ones; the largest for one that was never there.
-    fn age(&self, holder: &Holder) -> u32 {
-        if self.life == holder.life { self.now().wrapping_sub(holder.stamp) } else { u32::MAX }
-    }
+/// A page's value as read.
+#[derive(Debug)]
+struct Found {
+    chain: usize,
+    start: usize,
+    pages: Vec<u8>,
+    cas: u32,
+}
 
-    fn holds(&self, holder: &Holder) -> bool {
-        self.age(holder) < self.capacity
-    }
-
+impl Cache {
     fn now(&self) -> u32 {
         (self.clock >> CLOCK_FRACTION) as u32
     }
 
-    /// Moves the clock on for blocks used whose ages add up to `ages`, each at most the capacity.
-    fn advance(&mut self, ages: u64) {
-        let places = (ages << CLOCK_FRACTION).checked_div(u64::from(self.capacity)).unwrap_or(0);
-        self.clock = self.clock.wrapping_add(places);
+    /// What it can hold of a chain; the rest is gone by the time the prompt has been read.
+    fn fitting<'a>(&self, chain: &'a Chain) -> &'a [u64] {
+        chain.hashes.get(..self.capacity as usize).unwrap_or(&chain.hashes)
+    }
+
+    /// Blocks of a page it still holds, of `common` that are like those asked for.
+    fn holds(&self, holder: &Holder, common: usize) -> usize {
+        let left = self.capacity.saturating_sub(self.now().wrapping_sub(holder.stamp));
+        common.min(usize::from(holder.depth)).min(left as usize)
     }
 }
 
 impl Index {
-    /// An index of at most `max_entries` entries, at least 2. An entry is a block and up to seven endpoints that hold it;
-    /// a block held by more has more entries. When there are too many, up to half of them go, those not written for
-    /// longest.
-    ///
-    /// Memory is set aside at once: an entry takes 65 bytes in a table that is filled to between 7/16 and 7/8, so 75 to
-    /// 149 bytes for each of `max_entries`, and at most 300 KB for the endpoints.
-    pub fn new(max_entries: usize) -> Self {
-        Self { blocks: Generations::new(max_entries), slots: Vec::new(), by_id: HashMap::default(), inserts: 0 }
+    /// The index of `pool`, for about `max_entries` blocks: a value of at most 4 KB for each 256 of them.
+    pub fn new(pool: &str, max_entries: usize) -> Self {
+        let values = (max_entries / (BLOCKS * PAGES_PER_VALUE)).clamp(1, u32::MAX as usize) as u32;
+        Self { key: format!("endpoint-picker/{pool}/prefix/").into_bytes(), values }
     }
 
-    /// How many leading blocks of `chains` each of `endpoints` is believed to hold, without a gap, summed over the chains.
-    /// The answers replace what is in `matched`, in the order of `endpoints`; they are in blocks. Endpoints never
-    /// inserted hold none.
-    pub fn lookup(&self, chains: &[Chain], endpoints: &[EndpointId], matched: &mut Vec<u32>) {
-        matched.clear();
-        matched.resize(endpoints.len(), 0);
-        let mut runs = vec![Run::default(); self.slots.len()];
-        let place = |id| self.by_id.get(id).map(|place| usize::from(*place));
-        for place in endpoints.iter().filter_map(place) {
-            if let Some((run, slot)) = runs.get_mut(place).zip(self.slots.get(place)) {
-                *run = Run { life: slot.life, now: slot.now(), capacity: slot.capacity, length: 0 };
-            }
-        }
-        for chain in chains {
-            runs.iter_mut().for_each(|run| run.length = 0);
-            self.measure(chain, &mut runs);
-            for (matched, id) in matched.iter_mut().zip(endpoints) {
-                *matched += place(id).and_then(|place| runs.get(place)).map_or(0, |run| run.length);
-            }
-        }
-    }
-
-    /// Notes that `chains` were sent to `endpoint`, whose cache holds `capacity` blocks of the size of ours. The latest
-    /// capacity counts, for the past too.
-    pub fn insert(&mut self, chains: &[Chain], endpoint: EndpointId, capacity: u32) {
-        let place = self.place(endpoint);
-        self.inserts += 1;
-        for chain in chains {
-            // What lies beyond the capacity is gone by the time the prompt has been read.
-            let fitting = chain.hashes.get(..capacity as usize).unwrap_or(&chain.hashes);
-            let Some(slot) = self.slots.get_mut(usize::from(place)) else { return };
-            slot.capacity = capacity;
-            slot.used = self.inserts;
-            let ages = fitting.iter().map(|hash| age(&self.blocks, *hash, place, slot).min(capacity));
-            slot.advance(ages.map(u64::from).sum());
-            let (life, now) = (slot.life, slot.now());
-            // From the tail, so that when entries must go the head of a prompt outlives its tail.
-            for (depth, hash) in fitting.iter().enumerate().rev() {
-                let holder = Holder { slot: place, life, stamp: now.wrapping_sub(depth as u32) };
-                self.blocks.put(*hash, holder, |held| is_live(&self.slots, held));
-            }
-        }
-    }
-
-    /// Sets the length of each run to the blocks its endpoint holds from the head of the chain on.
-    fn measure(&self, chain: &Chain, runs: &mut [Run]) {
-        for (hash, depth) in chain.hashes.iter().zip(0..) {
-            let mut held = false;
-            self.blocks.holders(*hash, |holder| {
-                let Some(run) = runs.get_mut(usize::from(holder.slot)) else { return };
-                let holds = run.life == holder.life && run.now.wrapping_sub(holder.stamp) < run.capacity;
-                if holds && run.length == depth {
-                    run.length += 1;
-                    held = true;
+    /// Asks what each of `caches` holds of `chains`. Reads no further than any of them goes.
+    pub fn lookup(&self, store: &dyn Store, chains: &[Chain], caches: &[Cache]) -> Lookup {
+        let places: HashMap<u32, usize> =
+            caches.iter().enumerate().map(|(at, cache)| (page::short(cache.endpoint), at)).collect();
+        let mut lookup = Lookup { matched: vec![0; caches.len()], pages: Vec::new() };
+        for (number, chain) in chains.iter().enumerate() {
+            let mut runs = vec![0; caches.len()];
+            let mut start = 0;
+            while let Some(hashes) = chain.hashes.get(start..).map(first_page).filter(|hashes| !hashes.is_empty()) {
+                let found = self.read(store, number, start, hashes);
+                let mut holders = Vec::new();
+                let common = page::find(&found.pages, hashes, |holder| holders.push(holder)).unwrap_or(0);
+                lookup.pages.push(found);
+                for holder in &holders {
+                    let Some(at) = places.get(&holder.id) else { continue };
+                    if let (Some(cache), Some(run)) = (caches.get(*at), runs.get_mut(*at))
+                        && *run == start
+                    {
+                        *run += cache.holds(holder, common);
+                    }
                 }
-            });
-            if !held {
-                return;
+                start += common;
+                if common == 0 || !runs.contains(&start) || lookup.pages.len() >= MAX_PAGES {
+                    break;
+                }
+            }
+            for (matched, run) in lookup.matched.iter_mut().zip(runs) {
+                *matched = matched.saturating_add(u32::try_from(run).unwrap_or(u32::MAX));
+            }
+        }
+        lookup
+    }
+
+    /// How far the clock of `cache` moves on with each of `chains` that it is sent, in blocks / 65536.
+    pub fn advance(&self, lookup: &Lookup, chains: &[Chain], cache: &Cache) -> Vec<u64> {
+        let chains = chains.iter().enumerate();
+        chains.map(|(number, chain)| lookup.pushed(number, cache.fitting(chain), cache)).collect()
+    }
+
+    /// Notes that `chains` were sent to `cache`, whose clock moves on by `advance` from what it says. `caches` are all that
+    /// count; holders that are none of them make room. A value that another worker changes at the same moment is tried
+    /// once more.
+    pub fn insert(
+        &self,
+        store: &dyn Store,
+        lookup: &Lookup,
+        chains: &[Chain],
+        mut cache: Cache,
+        advance: &[u64],
+        caches: &[Cache],
+    ) {
+        let alive = |holder: &Holder| {
+            let known = caches.iter().find(|cache| page::short(cache.endpoint) == holder.id);
+            known.is_some_and(|cache| cache.holds(holder, BLOCKS) > 0)
+        };
+        let mut budget = MAX_PAGES;
+        for ((number, chain), advance) in chains.iter().enumerate().zip(advance) {
+            cache.clock = cache.clock.wrapping_add(*advance);
+            let fitting = cache.fitting(chain);
+            let mut start = 0;
+            while let Some(hashes) = fitting.get(start..).map(first_page).filter(|hashes| !hashes.is_empty()) {
+                let Some(left) = budget.checked_sub(1) else { return };
+                budget = left;
+                let read;
+                let found = match lookup.page(number, start) {
+                    Some(found) => found,
+                    None => {
+                        read = self.read(store, number, start, hashes);
+                        &read
+                    }
+                };
+                let taken = page::takes(&found.pages, hashes);
+                let stamp = cache.now().wrapping_sub(start as u32);
+                let holder = Holder { id: page::short(cache.endpoint), depth: taken as u8, stamp };
+                // Noted so lately that writing it again would change little.
+                if !page::is_noted(&found.pages, hashes, &holder, cache.capacity / 64)
+                    && !self.write(store, found, hashes, holder, alive)
+                {
+                    let again = self.read(store, number, start, hashes);
+                    let depth = page::takes(&again.pages, hashes) as u8;
+                    self.write(store, &again, hashes, Holder { depth, ..holder }, alive);
+                }
+                start += taken;
             }
         }
     }
 
-    /// The place of an endpoint, a new one if it has none.
-    fn place(&mut self, id: EndpointId) -> u16 {
-        if let Some(place) = self.by_id.get(&id) {
-            return *place;
+    /// Notes that `endpoint` does not hold `chains`, although they were sent to it.
+    pub fn forget(&self, store: &dyn Store, lookup: &Lookup, chains: &[Chain], endpoint: EndpointId) {
+        for found in &lookup.pages {
+            let hashes = chains.get(found.chain).and_then(|chain| chain.hashes.get(found.start..)).map(first_page);
+            let Some(hashes) = hashes else { continue };
+            let Some(first) = hashes.first().map(page::block) else { continue };
+            if let Some(pages) = page::remove(&found.pages, hashes, page::short(endpoint)) {
+                let key = self.key_of(first);
+                store.set(&key, &envelope::seal(&key, 0, &pages), found.cas);
+            }
         }
-        let fresh = Slot { id, life: 0, clock: 0, capacity: 0, used: self.inserts };
-        let place = if self.slots.len() < MAX_ENDPOINTS {
-            self.slots.push(fresh);
-            self.slots.len() as u16 - 1
-        } else {
-            let Some((place, oldest)) = self.slots.iter_mut().enumerate().min_by_key(|(_, slot)| slot.used) else {
-                return 0;
-            };
-            self.by_id.remove(&oldest.id);
-            *oldest = Slot { life: oldest.life.wrapping_add(1), ..fresh };
-            place as u16
-        };
-        self.by_id.insert(id, place);
-        place
+    }
+
+    fn write(
+        &self,
+        store: &dyn Store,
+        found: &Found,
+        hashes: &[u64],
+        holder: Holder,
+        alive: impl Fn(&Holder) -> bool,
+    ) -> bool {
+        let Some(first) = hashes.first().map(page::block) else { return true };
+        let key = self.key_of(first);
+        let (pages, rest) = page::put(&found.pages, hashes, holder, alive);
+        let written = store.set(&key, &envelope::seal(&key, 0, &pages), found.cas);
+        if written
+            && let Some(rest) = rest
+            && let Some(first) = rest.blocks.first().copied()
+        {
+            let (key, pages, cas) = self.value(store, first);
+            // If it begins a page already, somebody was faster.
+            if !page::has(&pages, first) {
+                store.set(&key, &envelope::seal(&key, 0, &page::prepend(&pages, &rest)), cas);
+            }
+        }
+        written
+    }
+
+    fn read(&self, store: &dyn Store, chain: usize, start: usize, hashes: &[u64]) -> Found {
+        let (_, pages, cas) = self.value(store, hashes.first().map_or([0; 4], page::block));
+        Found { chain, start, pages, cas }
+    }
+
+    /// The key, pages and token of the value in which a page that begins with `first` lies.
+    fn value(&self, store: &dyn Store, first: Block) -> (Vec<u8>, Vec<u8>, u32) {
+        let key = self.key_of(first);
+        let found = store.get(&key);
+        let sealed = found.value.as_deref().and_then(|value| envelope::open(&key, value));
+        let pages = sealed.map_or_else(Vec::new, |sealed| sealed.payload.to_vec());
+        (key, pages, found.cas)
+    }
+
+    fn key_of(&self, first: Block) -> Vec<u8> {
+        let mut key = self.key.clone();
+        key.extend_from_slice(&(u32::from_le_bytes(first) % self.values).to_le_bytes());
+        key
     }
 }
 
-/// How long ago `slot`, at `place`, used a block.
-fn age(blocks: &Generations, hash: u64, place: u16, slot: &Slot) -> u32 {
-    let mut age = u32::MAX;
-    blocks.holders(hash, |holder| {
-        if holder.slot == place {
-            age = age.min(slot.age(holder));
+impl Lookup {
+    /// How far `hashes`, a chain of the prompt, push the blocks of `cache` on.
+    fn pushed(&self, number: usize, mut hashes: &[u64], cache: &Cache) -> u64 {
+        let (mut start, mut pushed) = (0, 0);
+        while let Some(found) = self.page(number, start).filter(|_| !hashes.is_empty()) {
+            let mut own = None;
+            let is_own = |holder: &Holder| holder.id == page::short(cache.endpoint);
+            let page = first_page(hashes);
+            let common =
+                page::find(&found.pages, page, |holder| own = own.or(Some(holder).filter(is_own))).unwrap_or(0);
+            let Some((holder, rest)) = own.zip(hashes.get(common..)).filter(|_| common > 0) else { break };
+            let held = cache.holds(&holder, common);
+            let age = u64::from(cache.now().wrapping_sub(holder.stamp));
+            let ages = (0..held as u64).map(|at| (age + at).min(cache.capacity.into())).sum::<u64>();
+            pushed += (ages << CLOCK_FRACTION).checked_div(cache.capacity.into()).unwrap_or(0);
+            pushed += ((common - held) as u64) << CLOCK_FRACTION;
+            hashes = rest;
+            start += common;
         }
-    });
-    age
+        pushed + ((hashes.len() as u64) << CLOCK_FRACTION)
+    }
+
+    fn page(&self, chain: usize, start: usize) -> Option<&Found> {
+        self.pages.iter().find(|found| found.chain == chain && found.start == start)
+    }
 }
 
-fn is_live(slots: &[Slot], holder: &Holder) -> bool {
-    slots.get(usize::from(holder.slot)).is_some_and(|slot| slot.holds(holder))
+/// The blocks that a page can have.
+fn first_page(hashes: &[u64]) -> &[u64] {
+    hashes.get(..BLOCKS).unwrap_or(hashes)
 }

@@ -22,6 +22,8 @@ pub struct Request<'a> {
 /// An endpoint as one request sees it: stale signals are gone, and what this proxy itself knows is added.
 #[derive(Clone, Copy, Debug)]
 pub struct Candidate<'a> {
+    /// Its place in the pool.
+    pub index: usize,
     /// `ip:port`.
     pub address: &'a str,
     /// Whether it lives.
@@ -45,6 +47,7 @@ impl<'a> Candidate<'a> {
     pub fn of(endpoint: &'a Endpoint, now: Timestamp, stale_after: Duration) -> Self {
         let signals = &endpoint.signals;
         Self {
+            index: 0,
             address: &endpoint.address,
             health: endpoint.health,
             waiting: fresh(signals.waiting.as_ref(), now, stale_after).copied(),
@@ -59,6 +62,7 @@ impl<'a> Candidate<'a> {
     #[cfg(test)]
     pub(crate) fn named(address: &'a str) -> Self {
         Self {
+            index: 0,
             address,
             health: Health::Serving,
             waiting: None,

@@ -5,6 +5,8 @@ use std::fmt::{self, Write};
 /// A candidate the picker put in order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ranked {
+    /// Its place in the pool.
+    pub index: usize,
     /// `ip:port`.
     pub address: Box<str>,
     /// Sum of scores times weights.

@@ -44,8 +44,10 @@ impl Profile {
         let (_, picker) = &self.picker;
         let order = picker.pick(&totals, rng);
         let ranked = order.into_iter().filter_map(|index| {
+            let candidate = candidates.get(index)?;
             Some(Ranked {
-                address: candidates.get(index)?.address.into(),
+                index: candidate.index,
+                address: candidate.address.into(),
                 total: *totals.get(index)?,
                 scores: self
                     .scorers

@@ -94,3 +94,15 @@ async fn a_server_that_just_died_is_passed_over() -> Result<()> {
     }
     Ok(())
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_log_says_why_for_who_wants_to_see_it() -> Result<()> {
+    let stack = Stack::start().await?;
+    stack.envoy.show_log_from("debug").await?;
+    // The level is looked at once a second.
+    let explained = async |envoy: &Envoy| {
+        ask(&stack.client, "/v1/chat/completions", &chat("why there?")).await.ok()?;
+        envoy.log().contains("(queue-scorer ").then_some(())
+    };
+    stack.envoy.until("a decision in the log", explained).await
+}

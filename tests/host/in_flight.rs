@@ -117,14 +117,41 @@ fn a_request_served_by_a_stranger_is_still_closed() {
 }
 
 #[test]
-fn counts_begin_anew_after_a_crash() {
+fn what_a_crashed_worker_had_in_flight_stops_counting_within_two_seconds() {
     let (proxy, worker) = ledger();
+    proxy.run_for(ms(1_000));
     let lost: Vec<_> = (0..5).map(|_| open(&worker)).collect();
+    let reloaded = proxy.worker();
     worker.traps();
     drop(lost);
-    let reloaded = proxy.worker();
+    // 3 on one, 2 on the other: the sixth goes to the lesser.
+    let sixth = open(&reloaded);
+    proxy.run_for(ms(2_000));
     for _ in 0..16 {
-        let requests = [open(&reloaded), open(&reloaded)];
-        assert_ne!(requests[0].picked(), requests[1].picked());
+        let requests = [open(&reloaded), open(&reloaded), open(&reloaded)];
+        let at = |picked: &str| requests.iter().filter(|request| request.picked() == picked).count();
+        assert_eq!(at(&sixth.picked()), 1, "only the sixth is still in flight");
     }
+}
+
+#[test]
+fn workers_see_at_once_what_the_others_sent() {
+    let (proxy, first) = ledger();
+    let second = proxy.worker();
+    proxy.run_for(ms(100));
+    let mut open_requests = Vec::new();
+    for round in 0..10 {
+        let pair = [open(&first), open(&second)];
+        assert_ne!(pair[0].picked(), pair[1].picked(), "round {round}");
+        open_requests.extend(pair);
+    }
+}
+
+#[test]
+fn an_error_that_the_proxy_made_up_was_served_by_nobody() {
+    let (proxy, worker) = ledger();
+    let request = open(&worker);
+    let other = if request.picked() == address(1) { address(2) } else { address(1) };
+    request.fails_at(&other).finishes();
+    assert_eq!(proxy.metric("endpoint_picker_served_elsewhere_total"), 0);
 }

@@ -88,3 +88,26 @@ fn requests_of_one_instant_spread_over_equal_servers() {
     let (most, least) = (counts.values().max().unwrap(), counts.values().min().unwrap());
     assert!(most - least <= 3, "{counts:?}");
 }
+
+#[test]
+fn p67_the_server_that_answered_after_a_retry_is_the_one_that_has_the_prefix() {
+    let (_proxy, worker) = ready(with(pool(4), "profile", only("prefix-cache-scorer")));
+    for conversation in 0..16 {
+        let first = format!("conversation {conversation}: {}", "tell me more of it. ".repeat(400));
+        let request = worker.post(CHAT, chat(&[&first]));
+        let other = (1..=4).map(address).find(|other| *other != request.picked()).unwrap();
+        request.answered_by(&other, 200).says("data: {}\n\n").finishes();
+        let next = worker.post(CHAT, chat(&[&first, "and then?"]));
+        assert_eq!(next.picked(), other, "conversation {conversation}");
+    }
+}
+
+#[test]
+fn a_server_that_only_the_picker_knows_takes_part_and_one_that_only_the_scraper_knows_does_not() {
+    let (proxy, _) = ready(pool(3));
+    let mut own = pool(4);
+    own["pool"]["endpoints"].as_array_mut().unwrap().remove(0);
+    let worker = proxy.start("picker", own.to_string().as_bytes()).unwrap();
+    let picked: BTreeSet<_> = (0..60).map(|_| worker.get("/v1/models").picked()).collect();
+    assert_eq!(picked, (2..=4).map(address).collect());
+}

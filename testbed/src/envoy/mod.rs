@@ -75,6 +75,13 @@ impl Envoy {
         Ok(self.admin.get(url).send().await?.error_for_status()?.text().await?)
     }
 
+    /// Shows the log of the picker from this level on, such as `debug`.
+    pub async fn show_log_from(&self, level: &str) -> Result<()> {
+        let url = format!("http://{}/logging?wasm={level}", self.admin_address);
+        self.admin.post(url).send().await?.error_for_status()?;
+        Ok(())
+    }
+
     /// A counter or gauge; zero while it is not defined.
     pub async fn stat(&self, name: &str) -> Result<u64> {
         let page = self.admin(&format!("stats?filter=^{}$", name.replace('.', "\\."))).await?;

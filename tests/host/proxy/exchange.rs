@@ -164,9 +164,18 @@ impl Exchange {
 
     /// `address` begins to answer, whatever was picked.
     pub fn answered_by(&self, address: &str, status: u16) -> &Self {
+        self.begin(address, status, false)
+    }
+
+    /// The proxy answers itself, after it tried `address` last.
+    pub fn fails_at(&self, address: &str) -> &Self {
+        self.begin(address, 503, true)
+    }
+
+    fn begin(&self, address: &str, status: u16, made_up: bool) -> &Self {
         let (context, address) = (self.context, address.to_owned());
         self.vm.run(move || {
-            stream::served_by(context, address);
+            stream::served_by(context, address, made_up);
             let mut headers = Headers::default();
             headers.add(":status", status.to_string());
             headers.add("content-type", "text/event-stream");

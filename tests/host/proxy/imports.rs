@@ -50,6 +50,13 @@ unsafe extern "C" fn proxy_log(level: LogLevel, message: *const u8, size: usize)
 }
 
 #[unsafe(no_mangle)]
+unsafe extern "C" fn proxy_get_log_level(level: *mut LogLevel) -> Status {
+    let logs = called("get_log_level", |state| state.world().logs_from);
+    unsafe { *level = logs };
+    Status::Ok
+}
+
+#[unsafe(no_mangle)]
 unsafe extern "C" fn proxy_get_current_time_nanoseconds(time: *mut u64) -> Status {
     let now = called("get_current_time", |state| {
         let world = state.world();
@@ -175,6 +182,10 @@ unsafe extern "C" fn proxy_get_property(
         let found = match path {
             b"plugin_root_id" => state.roots.get(&root).map(|root| root.id.to_owned()),
             b"upstream\0address" => state.stream().and_then(|stream| stream.upstream.clone()),
+            b"response\0code_details" => {
+                let details = |made_up| if made_up { "upstream_reset_before_response_started" } else { "via_upstream" };
+                state.stream().map(|stream| details(stream.made_up).to_owned())
+            }
             _ => None,
         };
         found.map(String::into_bytes).ok_or(Status::NotFound)
@@ -327,7 +338,7 @@ macro_rules! refused {
 
 refused! {
     proxy_call_foreign_function proxy_close_stream proxy_continue_stream proxy_dequeue_shared_queue proxy_done
-    proxy_enqueue_shared_queue proxy_get_header_map_pairs proxy_get_log_level proxy_get_metric proxy_get_status
+    proxy_enqueue_shared_queue proxy_get_header_map_pairs proxy_get_metric proxy_get_status
     proxy_grpc_call proxy_grpc_cancel proxy_grpc_close proxy_grpc_send proxy_grpc_stream proxy_register_shared_queue
     proxy_resolve_shared_queue proxy_set_buffer_bytes proxy_set_header_map_pairs proxy_set_property
 }

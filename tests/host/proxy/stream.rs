@@ -47,6 +47,8 @@ pub struct Stream {
     pub response_body: Vec<u8>,
     /// Who serves it.
     pub upstream: Option<String>,
+    /// Nobody does: the proxy answers for who it tried last.
+    pub made_up: bool,
     pub sent: Option<Sent>,
     pub reply: Option<Reply>,
     /// Host calls by name.
@@ -147,6 +149,9 @@ pub fn look(context: u32) -> Stream {
 }
 
 /// Names the upstream that serves the request.
-pub fn served_by(context: u32, address: String) {
-    stream(context, |stream| stream.upstream = Some(address));
+pub fn served_by(context: u32, address: String, made_up: bool) {
+    stream(context, |stream| {
+        stream.upstream = Some(address);
+        stream.made_up = made_up;
+    });
 }

@@ -24,6 +24,8 @@ pub struct World {
     pub shared: SharedData,
     pub metrics: Vec<Metric>,
     pub logs: Vec<(LogLevel, String)>,
+    /// What the operator wants to see.
+    pub logs_from: LogLevel,
     pub servers: BTreeMap<String, Server>,
     pub calls: Vec<Call>,
     pub ticks: Vec<Tick>,
@@ -92,6 +94,7 @@ impl World {
             host,
             now: 1_796_000_000_000,
             clock_set: 0,
+            logs_from: LogLevel::Info,
             shared: SharedData::default(),
             metrics: Vec::new(),
             logs: Vec::new(),
