@@ -7,6 +7,7 @@
 mod aibrix;
 mod dynamo;
 mod epp;
+mod expected_cost;
 mod least_request;
 mod lmetric;
 mod preble;
@@ -109,13 +110,15 @@ pub enum RuleKind {
     Lmetric,
     /// Wait plus own prefill, in seconds.
     WaitAndPrefill,
+    /// The picker's cost model.
+    ExpectedCost,
     /// The expected cost, written a second time as a check.
     Reference,
 }
 
 impl RuleKind {
     /// All rules and their names on the command line.
-    pub const ALL: [(Self, &'static str); 12] = [
+    pub const ALL: [(Self, &'static str); 13] = [
         (Self::RoundRobin, "round-robin"),
         (Self::LeastRequest, "least-request"),
         (Self::EppDefault, "epp-default"),
@@ -127,6 +130,7 @@ impl RuleKind {
         (Self::Dynamo16, "dynamo-16"),
         (Self::Lmetric, "lmetric"),
         (Self::WaitAndPrefill, "wait-and-prefill"),
+        (Self::ExpectedCost, "expected-cost"),
         (Self::Reference, "reference"),
     ];
 
@@ -158,6 +162,10 @@ impl RuleKind {
             Self::Dynamo16 => tracked(dynamo::KvRouter::new(16.0, fleet.engines()), fleet, worker),
             Self::Lmetric => tracked(lmetric::Lmetric, fleet, worker),
             Self::WaitAndPrefill => tracked(wait_and_prefill::rule(fleet), fleet, worker),
+            Self::ExpectedCost => {
+                let sees_all = fleet.shared || fleet.workers <= 1;
+                tracked(expected_cost::ExpectedCost::new(sees_all, fleet), fleet, worker)
+            }
             Self::Reference => {
                 let sees_all = fleet.shared || fleet.workers <= 1;
                 let weights = reference::Weights { prior: !sees_all, ..reference::Weights::default() };

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use endpoint_picker::fleet::EndpointId;
-use endpoint_picker::prefix::Index;
+use endpoint_picker::prefix::{Cache, Index, Lookup};
+use endpoint_picker::store::Memory;
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::SeedableRng;
 
@@ -11,6 +12,10 @@ use super::{Endpoint, Rule, View};
 use crate::engine::{self, Outcome};
 use crate::replay::router::{Gauges, Router};
 use crate::replay::trace::{Call, ROUTER_BLOCK};
+
+/// Blocks that the index has room for, for each that the engines hold: prompts of which an engine holds a part take pages
+/// for the rest too.
+const ROOM: usize = 4;
 
 /// What routers are told of the fleet and of each other.
 #[derive(Clone, Debug)]
@@ -41,10 +46,10 @@ impl Fleet {
 pub(super) struct Tracked<R> {
     rule: R,
     index: Index,
-    ids: Vec<EndpointId>,
+    store: Memory,
+    caches: Vec<Cache>,
     endpoints: Vec<Endpoint>,
     calls: HashMap<usize, Placed>,
-    matched: Vec<u32>,
     random: Pcg64,
 }
 
@@ -61,38 +66,52 @@ impl<R: Rule> Tracked<R> {
         let blocks: u64 = fleet.capacities.iter().map(|capacity| u64::from(capacity / ROUTER_BLOCK)).sum();
         Self {
             rule,
-            // Room for all that the engines hold, in the half that is there at least.
-            index: Index::new(2 * blocks as usize),
-            ids: (0..fleet.engines() as u64).map(EndpointId).collect(),
+            index: Index::new("", ROOM * blocks as usize),
+            store: Memory::default(),
+            caches: (0..).zip(&fleet.capacities).map(|(id, tokens)| cache(id, *tokens)).collect(),
             endpoints: fleet.capacities.iter().map(|c| Endpoint { capacity: *c, ..Endpoint::default() }).collect(),
             calls: HashMap::new(),
-            matched: Vec::new(),
             random: Pcg64::seed_from_u64(fleet.seed ^ worker.rotate_left(32)),
         }
     }
 
     /// Updates what the endpoints are believed to hold of this call.
-    fn look_up(&mut self, call: &Call) {
-        self.index.lookup(&call.prompt.chains, &self.ids, &mut self.matched);
+    fn look_up(&mut self, call: &Call) -> Lookup {
+        let lookup = self.index.lookup(&self.store, &call.prompt.chains, &self.caches);
         let total = call.hashes().len().max(1) as f64;
-        for (endpoint, matched) in self.endpoints.iter_mut().zip(&self.matched) {
+        for (endpoint, matched) in self.endpoints.iter_mut().zip(&lookup.matched) {
             endpoint.matched = f64::from(*matched) / total;
             endpoint.cached = (matched * ROUTER_BLOCK).min(call.engine.tokens.saturating_sub(1));
+        }
+        lookup
+    }
+
+    /// Notes that an engine was sent this call.
+    fn insert(&mut self, engine: usize, call: &Call, lookup: &Lookup) {
+        let Some(cache) = self.caches.get(engine).copied() else { return };
+        let advance = self.index.advance(lookup, &call.prompt.chains, &cache);
+        self.index.insert(&self.store, lookup, &call.prompt.chains, cache, &advance, &self.caches);
+        if let Some(cache) = self.caches.get_mut(engine) {
+            cache.clock = cache.clock.wrapping_add(advance.iter().sum());
         }
     }
 }
 
+fn cache(id: u64, tokens: u32) -> Cache {
+    Cache { endpoint: EndpointId(id), clock: 0, capacity: tokens / ROUTER_BLOCK }
+}
+
 impl<R: Rule> Router for Tracked<R> {
     fn route(&mut self, id: usize, call: &Call, now: f64) -> usize {
-        self.look_up(call);
+        let lookup = self.look_up(call);
         let view = View { now, endpoints: &self.endpoints };
         let engine = self.rule.choose(call, &view, &mut self.random);
-        if let (Some(endpoint), Some(name)) = (self.endpoints.get_mut(engine), self.ids.get(engine)) {
+        if let Some(endpoint) = self.endpoints.get_mut(engine) {
             let uncached = endpoint.uncached(call);
             endpoint.requests += 1;
             endpoint.pending += uncached;
-            self.index.insert(&call.prompt.chains, *name, endpoint.capacity / ROUTER_BLOCK);
             self.calls.insert(id, Placed { engine, uncached, pending: true });
+            self.insert(engine, call, &lookup);
         }
         self.rule.placed(id, call, engine);
         engine

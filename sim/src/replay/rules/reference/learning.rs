@@ -40,31 +40,26 @@ impl Sums {
         self.xy = forgetting * self.xy + x * y;
     }
 
-    /// Sum of squares around the mean.
-    fn spread(&self) -> f64 {
-        if self.n > 0.0 { (self.xx - self.x * self.x / self.n).max(0.0) } else { 0.0 }
-    }
-
-    fn covariation(&self) -> f64 {
-        if self.n > 0.0 { self.xy - self.x * self.y / self.n } else { 0.0 }
-    }
-
     fn variance(&self) -> f64 {
-        if self.n > 0.0 { self.spread() / self.n } else { 0.0 }
+        if self.n > 0.0 { (self.xx / self.n - (self.x / self.n).powi(2)).max(0.0) } else { 0.0 }
+    }
+
+    fn covariance(&self) -> f64 {
+        if self.n > 0.0 { self.xy / self.n - self.x / self.n * self.y / self.n } else { 0.0 }
     }
 
     /// The slope, drawn to `prior` with the weight of `0.3 variance max(1, 30 / n)`.
     fn slope(&self, prior: f64, variance: f64) -> f64 {
         let weight = 0.3 * variance * (30.0 / self.n.max(1.0)).max(1.0);
-        let spread = self.spread() + weight;
-        if spread > 0.0 { (self.covariation() + weight * prior) / spread } else { prior }
+        let all = self.variance() + weight;
+        if all > 0.0 { (self.covariance() + weight * prior) / all } else { prior }
     }
 }
 
 impl Learned {
     pub(super) fn new(engines: usize, enabled: bool) -> Self {
         Self {
-            enabled,
+            enabled: enabled && std::env::var_os("NOLEARN").is_none(),
             engines: vec![Sums::default(); engines],
             fleet: Sums::default(),
             slopes: vec![1.0; engines],
