@@ -38,8 +38,8 @@ const MAX_FROM_FLEET: f64 = 3.0;
 const MAX_FROM_NOMINAL: f64 = 30.0;
 /// Longest time to a first token that counts, in seconds.
 const MAX_SECONDS: f64 = 600.0;
-/// Endpoints known at once, as many as the prefix index knows.
-const MAX_ENDPOINTS: usize = crate::prefix::MAX_ENDPOINTS;
+/// Endpoints known at once.
+const MAX_ENDPOINTS: usize = 4096;
 
 /// Learns the speed of endpoints.
 #[derive(Debug)]
