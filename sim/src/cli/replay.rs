@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
+use serde_json::{Map, Value};
 use sim::engine::Config;
 use sim::replay::{Agents, Chat, Plan, Reasoning, RuleKind, Scenario, SharedPrefix, Suite, Trial, Work, load, table};
 
@@ -53,6 +54,9 @@ pub(crate) struct Replay {
     /// Rules to compare, separated by commas; RULE@INTERVAL scrapes at another interval than --scrape.
     #[arg(long, value_delimiter = ',', default_values_t = RuleKind::ALL.map(|(rule, _)| Choice { rule, scrape: None }))]
     rules: Vec<Choice>,
+    /// Configuration of the rule `picker`, as for the filter; its servers are replaced by the simulated ones.
+    #[arg(long)]
+    config: Option<PathBuf>,
     /// Between two scrapes of an engine.
     #[arg(long, default_value = "100ms", value_parser = humantime::parse_duration)]
     scrape: Duration,
@@ -114,14 +118,14 @@ impl Replay {
             seeds: self.seeds,
             threads: self.threads,
         };
-        let outcomes = plan.run(progress);
+        let outcomes = plan.run(progress)?;
         print!("{}", table(&outcomes));
         self.write(&outcomes)
     }
 
     fn run_suite(&self) -> Result<(), Box<dyn Error>> {
         let suite = Suite { traces: self.traces.clone(), quick: self.quick, threads: self.threads };
-        let report = suite.run(progress);
+        let report = suite.run(progress)?;
         print!("{}", report.markdown());
         self.write(&report)?;
         if report.holds() { Ok(()) } else { Err("a row of the suite failed".into()) }
@@ -148,6 +152,7 @@ impl Replay {
             work,
             speedup: self.speedup,
             engines: vec![engine; self.engines.into()],
+            config: self.config.as_deref().map_or(Ok(Map::new()), read_config)?,
         };
         Ok(self.slow.map_or(scenario.clone(), |slow| scenario.slowed(slow.count, slow.speed)))
     }
@@ -157,6 +162,11 @@ impl Replay {
         let json = serde_json::to_vec_pretty(results)?;
         fs::write(path, json).map_err(|error| format!("{}: {error}", path.display()).into())
     }
+}
+
+fn read_config(path: &Path) -> Result<Map<String, Value>, String> {
+    let text = fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    serde_json::from_slice(&text).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 /// Beside a checkout, where the traces of this project's benchmarks are kept.

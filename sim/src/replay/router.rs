@@ -16,6 +16,9 @@ pub trait Router {
 
     /// An engine's metrics were read.
     fn scraped(&mut self, engine: usize, gauges: &Gauges);
+
+    /// A proxy calls its workers every 20 ms.
+    fn tick(&mut self, _now: f64) {}
 }
 
 /// What a scrape shows.

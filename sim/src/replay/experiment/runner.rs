@@ -3,6 +3,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use endpoint_picker::config::ConfigError;
 use serde::Serialize;
 
 use super::scenario::{Scenario, Trial};
@@ -37,7 +38,8 @@ pub struct Outcome {
 
 impl Plan {
     /// Runs everything, telling `progress` how many of how many replays are done. Outcomes in the order of the trials.
-    pub fn run(&self, progress: impl Fn(usize, usize) + Sync) -> Vec<Outcome> {
+    /// Errors: a configuration of the picker that it refuses.
+    pub fn run(&self, progress: impl Fn(usize, usize) + Sync) -> Result<Vec<Outcome>, ConfigError> {
         let jobs: Vec<_> =
             self.trials.iter().flat_map(|trial| (1..=self.seeds).map(move |seed| (trial, seed))).collect();
         let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
@@ -48,20 +50,22 @@ impl Plan {
                         let Some(found) = self.scenarios.get(*scenario) else { continue };
                         let summary = found.run(trial, *seed);
                         let Ok(mut done) = done.lock() else { return };
-                        done.push((*scenario, *trial, *seed, summary));
+                        done.push(((*scenario, *trial), *seed, summary));
                         progress(done.len(), jobs.len());
                     }
                 });
             }
         });
         let done = done.into_inner().unwrap_or_default();
-        let outcomes = self.trials.iter().filter_map(|(scenario, trial)| {
-            let mut seeds: Vec<_> = done.iter().filter(|(s, t, ..)| s == scenario && t == trial).collect();
-            seeds.sort_by_key(|(_, _, seed, _)| *seed);
+        let done = done.into_iter().map(|(job, seed, summary)| Ok((job, seed, summary?)));
+        let done: Vec<_> = done.collect::<Result<_, ConfigError>>()?;
+        let outcomes = self.trials.iter().filter_map(|job @ (scenario, trial)| {
+            let mut seeds: Vec<_> = done.iter().filter(|(done, ..)| done == job).collect();
+            seeds.sort_by_key(|(_, seed, _)| *seed);
             let seeds: Vec<_> = seeds.into_iter().map(|(.., summary)| *summary).collect();
             let scenario = self.scenarios.get(*scenario)?.name.clone();
             Some(Outcome { scenario, trial: *trial, mean: Summary::mean(&seeds), seeds })
         });
-        outcomes.collect()
+        Ok(outcomes.collect())
     }
 }

@@ -3,7 +3,9 @@
 use std::fmt;
 use std::time::Duration;
 
+use endpoint_picker::config::ConfigError;
 use serde::Serialize;
+use serde_json::{Map, Value};
 
 use crate::engine;
 use crate::replay::report::Summary;
@@ -22,6 +24,8 @@ pub struct Scenario {
     pub speedup: f64,
     /// The fleet.
     pub engines: Vec<engine::Config>,
+    /// Configuration of the picker, where that is tried; servers and ledger are overwritten.
+    pub config: Map<String, Value>,
 }
 
 /// Where calls come from.
@@ -67,7 +71,7 @@ impl Scenario {
     /// `engines` engines of the profile [`engine::Config::qwen3_32b_tp2`], with caches of `kv_tokens`.
     pub fn new(name: &str, work: Work, engines: usize, kv_tokens: u32) -> Self {
         let config = engine::Config::qwen3_32b_tp2().with_kv_tokens(kv_tokens);
-        Self { name: name.into(), work, speedup: 1.0, engines: vec![config; engines] }
+        Self { name: name.into(), work, speedup: 1.0, engines: vec![config; engines], config: Map::new() }
     }
 
     /// The same fleet, its first `count` engines at `speed` times their speed.
@@ -78,13 +82,18 @@ impl Scenario {
         self
     }
 
-    /// Runs `trial`; equal arguments give equal results.
-    pub fn run(&self, trial: &Trial, seed: u64) -> Summary {
+    /// Runs `trial`; equal arguments give equal results. Errors: a configuration of the picker that it refuses.
+    pub fn run(&self, trial: &Trial, seed: u64) -> Result<Summary, ConfigError> {
         let workload = self.workload(seed);
         let world = World { scrape: trial.scrape.as_secs_f64(), ..World::new(self.engines.clone(), seed) };
-        let fleet = Fleet { workers: trial.workers, shared: trial.shared, ..Fleet::of(&self.engines, seed) };
-        let served = world.replay(&workload, &mut trial.rule.routers(&fleet));
-        Summary::of(self.engines.len(), &served)
+        let fleet = Fleet {
+            workers: trial.workers,
+            shared: trial.shared,
+            config: self.config.clone(),
+            ..Fleet::of(&self.engines, seed)
+        };
+        let served = world.replay(&workload, &mut trial.rule.routers(&fleet)?);
+        Ok(Summary::of(self.engines.len(), &served))
     }
 
     fn workload(&self, seed: u64) -> Workload {

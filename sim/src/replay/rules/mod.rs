@@ -7,9 +7,9 @@
 mod aibrix;
 mod dynamo;
 mod epp;
-mod expected_cost;
 mod least_request;
 mod lmetric;
+mod picker;
 mod preble;
 mod reference;
 mod round_robin;
@@ -23,6 +23,7 @@ mod wait_and_prefill;
 use std::fmt;
 use std::str::FromStr;
 
+use endpoint_picker::config::ConfigError;
 use rand_pcg::Pcg64;
 use serde::{Serialize, Serializer};
 
@@ -30,6 +31,7 @@ use super::router::{Gauges, Router};
 use super::trace::Call;
 use crate::engine::Outcome;
 
+pub use picker::configured;
 pub use tracked::Fleet;
 use tracked::Tracked;
 
@@ -110,8 +112,8 @@ pub enum RuleKind {
     Lmetric,
     /// Wait plus own prefill, in seconds.
     WaitAndPrefill,
-    /// The picker's cost model.
-    ExpectedCost,
+    /// The picker itself.
+    Picker,
     /// The expected cost, written a second time as a check.
     Reference,
 }
@@ -130,7 +132,7 @@ impl RuleKind {
         (Self::Dynamo16, "dynamo-16"),
         (Self::Lmetric, "lmetric"),
         (Self::WaitAndPrefill, "wait-and-prefill"),
-        (Self::ExpectedCost, "expected-cost"),
+        (Self::Picker, "picker"),
         (Self::Reference, "reference"),
     ];
 
@@ -139,17 +141,22 @@ impl RuleKind {
         Self::ALL.iter().find(|(kind, _)| *kind == self).map_or("", |(_, name)| name)
     }
 
-    /// A router for each of `fleet.workers` workers, or one for all of them if they share what they know.
-    pub fn routers(self, fleet: &Fleet) -> Vec<Box<dyn Router>> {
+    /// A router for each of `fleet.workers` workers; the other rules need one only if all share what they know. Errors: a
+    /// configuration of the picker that it refuses.
+    pub fn routers(self, fleet: &Fleet) -> Result<Vec<Box<dyn Router>>, ConfigError> {
+        if self == Self::Picker {
+            let workers = picker::workers(picker::configured(&fleet.config, fleet)?, fleet);
+            return Ok(workers.into_iter().map(|worker| Box::new(worker) as Box<dyn Router>).collect());
+        }
         let count = if fleet.shared { 1 } else { fleet.workers.max(1) };
-        (0..count as u64).map(|worker| self.router(fleet, worker)).collect()
+        Ok((0..count as u64).filter_map(|worker| self.router(fleet, worker)).collect())
     }
 
-    fn router(self, fleet: &Fleet, worker: u64) -> Box<dyn Router> {
+    fn router(self, fleet: &Fleet, worker: u64) -> Option<Box<dyn Router>> {
         fn tracked(rule: impl Rule + 'static, fleet: &Fleet, worker: u64) -> Box<dyn Router> {
             Box::new(Tracked::new(rule, fleet, worker))
         }
-        match self {
+        Some(match self {
             // Neighbouring workers do not all begin with the first engine.
             Self::RoundRobin => tracked(round_robin::RoundRobin::starting_at(worker as usize), fleet, worker),
             Self::LeastRequest => tracked(least_request::LeastRequest, fleet, worker),
@@ -162,16 +169,12 @@ impl RuleKind {
             Self::Dynamo16 => tracked(dynamo::KvRouter::new(16.0, fleet.engines()), fleet, worker),
             Self::Lmetric => tracked(lmetric::Lmetric, fleet, worker),
             Self::WaitAndPrefill => tracked(wait_and_prefill::rule(fleet), fleet, worker),
-            Self::ExpectedCost => {
-                let sees_all = fleet.shared || fleet.workers <= 1;
-                tracked(expected_cost::ExpectedCost::new(sees_all, fleet), fleet, worker)
-            }
             Self::Reference => {
-                let sees_all = fleet.shared || fleet.workers <= 1;
-                let weights = reference::Weights { prior: !sees_all, ..reference::Weights::default() };
-                tracked(reference::Reference::new(weights, sees_all, fleet), fleet, worker)
+                let weights = reference::Weights { prior: !fleet.sees_all(), ..reference::Weights::default() };
+                tracked(reference::Reference::new(weights, fleet.sees_all(), fleet), fleet, worker)
             }
-        }
+            Self::Picker => return None,
+        })
     }
 }
 

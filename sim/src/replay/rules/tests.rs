@@ -13,6 +13,11 @@ fn holding(percent: u32) -> Endpoint {
     Endpoint { capacity: 700_000, cached: 64 * percent, matched: f64::from(percent) / 100.0, ..Endpoint::default() }
 }
 
+fn fleet() -> Fleet {
+    let engine = crate::engine::Config::qwen3_32b_tp2().with_kv_tokens(700_000);
+    Fleet::of(&vec![engine; 2], 1)
+}
+
 fn choose(rule: &mut impl Rule, endpoints: &[Endpoint]) -> usize {
     rule.choose(&prompt(), &View { now: 0.0, endpoints }, &mut Pcg64::seed_from_u64(1))
 }
@@ -132,7 +137,7 @@ fn lmetric_multiplies_prefill_and_batch() {
 
 #[test]
 fn wait_and_prefill_takes_the_soonest_first_token() {
-    let fleet = Fleet { capacities: vec![700_000; 2], workers: 1, shared: true, seed: 1 };
+    let fleet = fleet();
     let mut rule = wait_and_prefill::rule(&fleet);
     // 0.16 s where half of it is cached and 0.30 s elsewhere; in the end 0.48 s are waited for there.
     let chosen = [0, 1, 2, 3].map(|id| {
@@ -147,7 +152,7 @@ fn wait_and_prefill_takes_the_soonest_first_token() {
 
 #[test]
 fn the_reference_spares_those_that_are_decoding() {
-    let fleet = Fleet { capacities: vec![700_000; 2], workers: 1, shared: true, seed: 1 };
+    let fleet = fleet();
     let mut rule = reference::Reference::new(reference::Weights::default(), false, &fleet);
     for id in 0..40 {
         choose(&mut rule, &[holding(50), holding(50)]);
@@ -160,7 +165,7 @@ fn the_reference_spares_those_that_are_decoding() {
 
 #[test]
 fn load_of_others_is_what_a_scrape_shows_beyond_the_book() {
-    let fleet = Fleet { capacities: vec![700_000; 2], workers: 1, shared: true, seed: 1 };
+    let fleet = fleet();
     let mut rule = reference::Reference::new(reference::Weights::default(), false, &fleet);
     rule.scraped(0, &Gauges { running: 30, waiting: 5, kv_usage: 0.5, at: 0.0 });
     assert_eq!(choose(&mut rule, &[holding(30), holding(0)]), 1);

@@ -7,6 +7,7 @@ use endpoint_picker::prefix::{Cache, Index, Lookup};
 use endpoint_picker::store::Memory;
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::SeedableRng;
+use serde_json::{Map, Value};
 
 use super::{Endpoint, Rule, View};
 use crate::engine::{self, Outcome};
@@ -28,13 +29,20 @@ pub struct Fleet {
     pub shared: bool,
     /// Of random choices.
     pub seed: u64,
+    /// Configuration of [`RuleKind::Picker`](super::RuleKind::Picker); servers and ledger are overwritten.
+    pub config: Map<String, Value>,
 }
 
 impl Fleet {
     /// One worker before these engines.
     pub fn of(engines: &[engine::Config], seed: u64) -> Self {
         let capacities = engines.iter().map(|engine| engine.num_gpu_blocks.saturating_mul(engine.block_size));
-        Self { capacities: capacities.collect(), workers: 1, shared: true, seed }
+        Self { capacities: capacities.collect(), workers: 1, shared: true, seed, config: Map::new() }
+    }
+
+    /// Whether a worker knows all that the proxy sends.
+    pub(super) fn sees_all(&self) -> bool {
+        self.shared || self.workers <= 1
     }
 
     pub(super) fn engines(&self) -> usize {

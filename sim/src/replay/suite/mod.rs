@@ -8,6 +8,7 @@ mod tests;
 
 use std::path::PathBuf;
 
+use endpoint_picker::config::ConfigError;
 use serde::Serialize;
 
 use super::experiment::{Outcome, Plan};
@@ -38,16 +39,17 @@ pub struct Report {
 
 impl Suite {
     /// Replays everything, telling `progress` how many of how many replays are done.
-    pub fn run(&self, progress: impl Fn(usize, usize) + Sync) -> Report {
+    /// Errors: a configuration of the picker that it refuses, which would be a fault of the suite.
+    pub fn run(&self, progress: impl Fn(usize, usize) + Sync) -> Result<Report, ConfigError> {
         let (scenarios, missing) = scenarios::scenarios(&self.traces);
         let trials = scenarios.iter().enumerate().flat_map(|(place, scenario)| {
             scenarios::trials(&scenario.name, self.quick).into_iter().map(move |trial| (place, trial))
         });
         let trials = trials.collect();
         let plan = Plan { scenarios, trials, seeds: if self.quick { 1 } else { 3 }, threads: self.threads };
-        let outcomes = plan.run(progress);
+        let outcomes = plan.run(progress)?;
         let rows = Results { outcomes: &outcomes, missing: &missing }.rows();
-        Report { rows, outcomes }
+        Ok(Report { rows, outcomes })
     }
 }
 

@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
+use serde_json::{Map, Value, json};
+
 use crate::replay::experiment::{Scenario, Trial, Work};
 use crate::replay::rules::RuleKind;
 use crate::replay::trace::{self, Agents, Chat, Reasoning, SharedPrefix, Workload};
@@ -20,7 +22,7 @@ pub(super) const MIXED_PREFIX: &str = "shared prefix 10/s, 2 of 8 at 0.5x";
 pub(super) const ONE_BEGINNING: &str = "chat, one first block";
 
 /// The rule that is judged.
-pub(super) const OURS: RuleKind = RuleKind::Reference;
+pub(super) const OURS: RuleKind = RuleKind::Picker;
 
 /// Between scrapes that should make no difference.
 pub(super) const SCRAPES: [Duration; 3] = [Duration::from_millis(50), Duration::from_secs(1), Duration::from_secs(5)];
@@ -65,7 +67,14 @@ pub(super) fn scenarios(traces: &Path) -> (Vec<Scenario>, Vec<Missing>) {
         Scenario::new(MIXED_PREFIX, prefix(10.0), 8, SMALL).slowed(2, 0.5),
         Scenario::new(ONE_BEGINNING, Work::Chat(one_beginning), 8, LARGE),
     ]);
+    found.iter_mut().for_each(|scenario| scenario.config = config());
     (found, missing)
+}
+
+/// The picker as it is judged: the expected cost, and nothing beside it.
+fn config() -> Map<String, Value> {
+    let profile = json!({ "scorers": [{ "type": "expected-cost-scorer" }], "picker": { "type": "max-score-picker" } });
+    Map::from_iter([("profile".into(), profile)])
 }
 
 fn load(directory: &Path, file: &str) -> Result<Workload, String> {

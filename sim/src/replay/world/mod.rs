@@ -21,6 +21,9 @@ use crate::engine::{self, Engine, EventKind, Outcome};
 
 use queue::{Queue, What};
 
+/// Seconds between two ticks of a worker, as in the product.
+const TICK: f64 = 0.02;
+
 /// The fleet and what lies between it and the clients.
 #[derive(Clone, Debug)]
 pub struct World {
@@ -121,6 +124,7 @@ impl<'a> Replay<'a> {
         for engine in 0..world.engines.len() {
             queue.push(world.scrape * random.random::<f64>(), What::Scraped { engine });
         }
+        queue.push(0.0, What::Tick);
         let engines = world.engines.iter().map(|c| Simulated { engine: Engine::new(c.clone()), wakes: None });
         Self {
             calls: &workload.calls,
@@ -145,6 +149,7 @@ impl<'a> Replay<'a> {
                 What::Submitted { call } => self.submitted(now, call),
                 What::Step { engine } => self.step(now, engine, &mut events),
                 What::Scraped { engine } => self.scraped(now, engine),
+                What::Tick => self.tick(now),
                 What::FirstToken { call } => self.first_token(now, call),
                 What::Finished { call } => self.finished(now, call),
             }
@@ -209,6 +214,11 @@ impl<'a> Replay<'a> {
         let gauges = Gauges::of(simulated.engine.stats(), now);
         self.routers.iter_mut().for_each(|router| router.scraped(place, &gauges));
         self.queue.push(now + self.world.scrape, What::Scraped { engine: place });
+    }
+
+    fn tick(&mut self, now: f64) {
+        self.routers.iter_mut().for_each(|router| router.tick(now));
+        self.queue.push(now + TICK, What::Tick);
     }
 
     fn first_token(&mut self, now: f64, place: usize) {

@@ -19,6 +19,8 @@ pub(super) enum What {
     Step { engine: usize },
     /// This engine's gauges are read.
     Scraped { engine: usize },
+    /// The workers do what they do every so often.
+    Tick,
 }
 
 /// Events in the order of time, equal ones in the order of kinds and then of places, so that a replay is the same every

@@ -28,7 +28,7 @@ fn busy() -> Workload {
 
 fn replay(workload: &Workload, world: &World, rule: RuleKind, workers: usize, shared: bool) -> Vec<Served> {
     let fleet = Fleet { workers, shared, ..Fleet::of(&world.engines, world.seed) };
-    world.replay(workload, &mut rule.routers(&fleet))
+    world.replay(workload, &mut rule.routers(&fleet).unwrap())
 }
 
 fn summary(workload: &Workload, world: &World, rule: RuleKind, workers: usize, shared: bool) -> Summary {
