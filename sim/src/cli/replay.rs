@@ -47,6 +47,9 @@ pub(crate) struct Replay {
     /// Tokens in each engine's KV cache, instead of the profile's.
     #[arg(long, value_parser = clap::value_parser!(u32).range(16..))]
     kv_tokens: Option<u32>,
+    /// Longest prompt and answer together that an engine takes, in tokens, instead of the profile's.
+    #[arg(long)]
+    max_model_len: Option<u32>,
     /// Engines that are slower and their speed, e.g. 2x0.5; no router is told.
     #[arg(long)]
     slow: Option<Slow>,
@@ -146,7 +149,8 @@ impl Replay {
             (None, Generator::Reasoning) => Work::Reasoning(Reasoning::default()),
         };
         let profile = Config::profile(&self.profile).unwrap_or_default();
-        let engine = self.kv_tokens.map_or(profile.clone(), |tokens| profile.with_kv_tokens(tokens));
+        let mut engine = self.kv_tokens.map_or(profile.clone(), |tokens| profile.with_kv_tokens(tokens));
+        engine.max_model_len = self.max_model_len.unwrap_or(engine.max_model_len);
         let scenario = Scenario {
             name: self.trace.as_deref().map_or("generated".into(), |path| path.display().to_string()),
             work,

@@ -19,6 +19,7 @@ pub fn table(outcomes: &[Outcome]) -> String {
             "goodput",
             "hits",
             "imbalance",
+            "rejected",
             "preempted",
             "tok/s",
         ]
@@ -39,6 +40,7 @@ pub fn table(outcomes: &[Outcome]) -> String {
             format!("{:.3}", mean.goodput),
             format!("{:.3}", mean.hit_rate),
             format!("{:.2}", mean.imbalance),
+            format!("{:.0}", mean.rejected),
             format!("{:.0}", mean.preemptions),
             format!("{:.0}", mean.output_rate),
         ]

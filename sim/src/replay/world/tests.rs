@@ -1,3 +1,5 @@
+use serde_json::{Map, json};
+
 use super::*;
 use crate::engine::Config;
 use crate::replay::report::Summary;
@@ -27,7 +29,9 @@ fn busy() -> Workload {
 }
 
 fn replay(workload: &Workload, world: &World, rule: RuleKind, workers: usize, shared: bool) -> Vec<Served> {
-    let fleet = Fleet { workers, shared, ..Fleet::of(&world.engines, world.seed) };
+    let profile = json!({ "scorers": [{ "type": "expected-cost-scorer" }], "picker": { "type": "max-score-picker" } });
+    let config = Map::from_iter([("profile".into(), profile)]);
+    let fleet = Fleet { workers, shared, config, ..Fleet::of(&world.engines, world.seed) };
     world.replay(workload, &mut rule.routers(&fleet).unwrap())
 }
 
@@ -95,7 +99,7 @@ fn stale_gauges_bring_a_herd_to_a_rule_that_relies_on_them() {
     let ttft = |world, rule| summary(&workload, world, rule, 1, true).ttft_mean;
     let blend = RuleKind::EppDefault;
     assert!(ttft(&stale, blend) > 2.0 * ttft(&fresh, blend), "{} {}", ttft(&stale, blend), ttft(&fresh, blend));
-    let ours = RuleKind::Reference;
+    let ours = RuleKind::Picker;
     assert!(ttft(&stale, ours) < 1.05 * ttft(&fresh, ours), "{} {}", ttft(&stale, ours), ttft(&fresh, ours));
 }
 
@@ -108,6 +112,22 @@ fn workers_that_do_not_share_what_they_know_miss_caches_they_could_have_hit() {
 }
 
 #[test]
+fn workers_of_the_picker_that_share_a_store_are_like_one() {
+    let (workload, world) = (busy(), World::new(engines(4, 60_000), 1));
+    let [one, many] = [1, 8].map(|workers| summary(&workload, &world, RuleKind::Picker, workers, true));
+    assert!(many.ttft_mean < 1.1 * one.ttft_mean, "{} {}", many.ttft_mean, one.ttft_mean);
+    assert!(many.hit_rate > one.hit_rate - 0.03, "{} {}", many.hit_rate, one.hit_rate);
+}
+
+#[test]
+fn the_picker_and_its_cost_written_a_second_time_agree() {
+    let (workload, world) = (busy(), World::new(engines(4, 60_000), 1));
+    let [picker, reference] =
+        [RuleKind::Picker, RuleKind::Reference].map(|rule| summary(&workload, &world, rule, 1, true));
+    assert!((picker.e2e_mean / reference.e2e_mean - 1.0).abs() < 0.1, "{} {}", picker.e2e_mean, reference.e2e_mean);
+}
+
+#[test]
 fn slower_engines_are_found_out_by_the_rule_that_learns() {
     let workload = Chat { conversations: 300, rate: 3.0, ..Chat::default() }.generate(1);
     let mut world = World::new(engines(4, 100_000), 1);
@@ -116,5 +136,5 @@ fn slower_engines_are_found_out_by_the_rule_that_learns() {
         let served = replay(&workload, &world, rule, 1, true);
         served.iter().filter(|served| served.engine == 0).count() as f64 / served.len() as f64
     };
-    assert!(share(RuleKind::Reference) < 0.8 * share(RuleKind::EppDefault));
+    assert!(share(RuleKind::Picker) < 0.8 * share(RuleKind::EppDefault));
 }
