@@ -106,6 +106,9 @@ impl Index {
             caches.iter().enumerate().map(|(at, cache)| (page::short(cache.endpoint), at)).collect();
         let mut lookup = Lookup { matched: vec![0; caches.len()], pages: Vec::new() };
         for (number, chain) in chains.iter().enumerate() {
+            if lookup.pages.len() >= MAX_PAGES {
+                break;
+            }
             let mut runs = vec![0; caches.len()];
             let mut start = 0;
             while let Some(hashes) = chain.hashes.get(start..).map(first_page).filter(|hashes| !hashes.is_empty()) {
