@@ -315,3 +315,6 @@ impl fmt::Display for NoPick {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;
