@@ -15,6 +15,9 @@ use crate::scrape::{Lora, Reading, Signal};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EndpointId(pub u64);
 
+/// How far a signal's time may be ahead. What is further ahead was read before the clock stepped back, who knows when.
+const MAX_AHEAD: Duration = Duration::from_secs(2);
+
 /// What is believed of a server's life. Only failures that the server cannot have answered itself count against it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Health {
@@ -92,9 +95,10 @@ impl Signals {
     }
 }
 
-/// The value if it is not older than `stale_after`.
+/// The value if it is not older than `stale_after`, as far as the clock can tell.
 pub(crate) fn fresh<T>(signal: Option<&Signal<T>>, now: Timestamp, stale_after: Duration) -> Option<&T> {
-    signal.filter(|signal| now.since(signal.at) <= stale_after).map(|signal| &signal.value)
+    let is_fresh = |at: Timestamp| now.since(at) <= stale_after && at.since(now) <= MAX_AHEAD;
+    signal.filter(|signal| is_fresh(signal.at)).map(|signal| &signal.value)
 }
 
 fn renew<T>(signal: &mut Option<Signal<T>>, value: Option<T>, at: Timestamp) {
@@ -123,5 +127,15 @@ mod tests {
         let endpoint = |address: &str| Endpoint::new(address.parse().unwrap(), BTreeMap::new());
         assert_ne!(endpoint("10.0.0.1:8000").id(), endpoint("10.0.0.1:8001").id());
         assert_eq!(&*endpoint("[::1]:8000").address, "[::1]:8000");
+    }
+
+    #[test]
+    fn a_signal_from_before_the_clock_stepped_back_is_not_fresh_until_the_clock_catches_up() {
+        let (hour, limit) = (3_600_000, Duration::from_secs(2));
+        let signal = Some(Signal { value: 0, at: Timestamp(2 * hour) });
+        assert_eq!(fresh(signal.as_ref(), Timestamp(2 * hour - 500), limit), Some(&0), "a clock that was trimmed");
+        for now in [hour, hour + hour / 2, 2 * hour - 2_001] {
+            assert_eq!(fresh(signal.as_ref(), Timestamp(now), limit), None);
+        }
     }
 }

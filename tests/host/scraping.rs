@@ -168,6 +168,19 @@ fn a_server_that_recovers_counts_again_at_once() {
 }
 
 #[test]
+fn after_the_clock_was_set_back_old_values_are_not_believed_for_the_length_of_the_step() {
+    let (proxy, worker) = ready(by_queue(2));
+    proxy.server(&address(2), Server::vllm(5, 0, 0.1));
+    proxy.run_for(ms(500));
+    proxy.server(&address(1), Server::Answers(200, vec![], b"<html>\n".to_vec()));
+    proxy.run_for(ms(40));
+    proxy.world().clock_set = -3_600_000;
+    proxy.run_for(ms(5_000));
+    let picked: Vec<_> = (0..20).map(|_| worker.post(CHAT, chat(&["hello"])).picked()).collect();
+    assert!(picked.contains(&address(2)), "what was once idle is still believed to be");
+}
+
+#[test]
 fn prometheus_text_counts_whatever_its_content_type() {
     let text = Server::vllm(0, 0, 0.1).text().to_vec();
     let labelled = vec![("content-type", "application/json".to_owned()), ("content-length", text.len().to_string())];
