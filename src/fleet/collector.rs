@@ -1,26 +1,10 @@
 //! The scraper without its I/O: whom to ask now, what an answer means, what to publish.
 
-use std::collections::BTreeMap;
-use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Endpoint, Health, Snapshot};
+use super::{Endpoint, Health, Snapshot, Target};
 use crate::clock::Timestamp;
-use crate::scrape::{self, EngineSpec, Poller, ScrapeError};
-
-/// An endpoint as configured: whom to scrape and how to read the answer.
-#[derive(Clone, Debug)]
-pub struct Target {
-    /// Where it listens, for requests and scrapes alike.
-    pub address: SocketAddr,
-    /// Path of its metrics.
-    pub metrics_path: String,
-    /// Which metrics carry which signal.
-    pub spec: Arc<EngineSpec>,
-    /// Labels for filters.
-    pub labels: BTreeMap<String, String>,
-}
+use crate::scrape::{self, Poller, ScrapeError};
 
 /// What came back from a scrape.
 #[derive(Clone, Copy, Debug)]

@@ -10,7 +10,7 @@ use super::metrics::Metrics;
 use super::{Keys, random};
 use crate::clock::Timestamp;
 use crate::config::Config;
-use crate::fleet::{Answer, Booked, Claim, Collector, Health, Lease, Member, Snapshot};
+use crate::fleet::{Answer, Booked, Claim, Collector, Health, Lease, Member, Snapshot, fingerprint};
 use crate::store::Store;
 
 /// Names the endpoint to the scrape cluster, which goes to the address in this header and nowhere else.
@@ -29,7 +29,9 @@ pub(super) struct Scraper {
 impl Scraper {
     pub(super) fn new(config: Rc<Config>, by_right: bool, now: Timestamp) -> Self {
         let keys = Keys::of(&config.pool.name);
-        Self { config, keys, member: Member { id: random(), by_right, since: now }, collector: None }
+        let configuration = fingerprint(&config.pool.endpoints, &config.scrape);
+        let member = Member { id: random(), by_right, since: now, configuration };
+        Self { config, keys, member, collector: None }
     }
 
     /// Renews or takes the lease, found as `current` with `cas`, and scrapes if it is held.
@@ -92,7 +94,8 @@ impl Scraper {
         if let Some(previous) = value.and_then(|value| Snapshot::decode(&self.keys.snapshot, &value)) {
             collector.inherit(previous);
         }
-        if current.is_some_and(|lease| lease.holder != self.member.id) && !self.member.by_right {
+        let silent = |lease: &Lease| lease.holder != self.member.id && lease.has_expired(now);
+        if current.is_some_and(silent) && !self.member.by_right {
             metrics.took_over();
             warn!("pool {}: the scraper has been silent for a second; this worker scrapes now", pool.name);
         } else {
