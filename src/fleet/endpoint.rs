@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use xxhash_rust::xxh3::xxh3_64;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::clock::Timestamp;
 use crate::scrape::{Lora, Reading, Signal};
@@ -18,7 +18,8 @@ pub struct EndpointId(pub u64);
 /// How far a signal's time may be ahead. What is further ahead was read before the clock stepped back, who knows when.
 const MAX_AHEAD: Duration = Duration::from_secs(2);
 
-/// What is believed of a server's life. Only failures that the server cannot have answered itself count against it.
+/// What is believed of a server's life. An answer of any kind shows that it lives, unless it is a server error; the proxy
+/// answers with one for a server that refuses the connection. No answer at all means busy before it means dead.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Health {
     /// Nothing is known: not scraped yet, or it answers but has no metrics. Takes part.
@@ -26,7 +27,7 @@ pub enum Health {
     Assumed,
     /// The newest scrapes gave metrics.
     Serving,
-    /// Too many scrapes in a row failed.
+    /// Too many scrapes in a row were refused or answered with a server error, or none was answered for too long.
     Unreachable,
 }
 
@@ -52,6 +53,9 @@ pub struct Signals {
 pub struct Endpoint {
     /// `ip:port` as the proxy's override wants it.
     pub address: Box<str>,
+    /// How often it came back from being unreachable. It may have been restarted, so what was remembered of its cache is
+    /// no longer so.
+    pub generation: u32,
     /// Labels from the configuration.
     pub labels: BTreeMap<String, String>,
     /// Its life.
@@ -65,15 +69,16 @@ impl Endpoint {
     pub fn new(address: SocketAddr, labels: BTreeMap<String, String>) -> Self {
         Self {
             address: address.to_string().into_boxed_str(),
+            generation: 0,
             labels,
             health: Health::Assumed,
             signals: Signals::default(),
         }
     }
 
-    /// The endpoint's name in the ledger and the prefix index.
+    /// The endpoint's name in the ledger and the prefix index, another one in each generation.
     pub fn id(&self) -> EndpointId {
-        EndpointId(xxh3_64(self.address.as_bytes()))
+        EndpointId(xxh3_64_with_seed(self.address.as_bytes(), u64::from(self.generation)))
     }
 }
 

@@ -9,6 +9,9 @@ mod endpoint;
 mod lease;
 mod snapshot;
 mod target;
+#[cfg(test)]
+mod tests;
+mod vitals;
 
 pub use collector::{Answer, Booked, Collector, Outcome};
 pub(crate) use endpoint::fresh;

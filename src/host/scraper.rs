@@ -1,6 +1,7 @@
 //! Carries out what the collector wants: calls out, books answers, publishes.
 
 use std::rc::Rc;
+use std::time::Duration;
 
 use log::{info, warn};
 use proxy_wasm::hostcalls;
@@ -16,6 +17,9 @@ use crate::store::Store;
 /// Names the endpoint to the scrape cluster, which goes to the address in this header and nowhere else.
 const SCRAPE_DESTINATION: &str = "x-endpoint-picker-scrape-destination";
 
+/// The proxy refuses every scrape or none, so one line a minute tells it.
+const BETWEEN_COMPLAINTS: Duration = Duration::from_secs(60);
+
 /// A member of those that may scrape a pool.
 #[derive(Debug)]
 pub(super) struct Scraper {
@@ -24,6 +28,7 @@ pub(super) struct Scraper {
     member: Member,
     // Only the holder of the lease has one.
     collector: Option<Collector>,
+    complained: Option<Timestamp>,
 }
 
 impl Scraper {
@@ -31,7 +36,7 @@ impl Scraper {
         let keys = Keys::of(&config.pool.name);
         let configuration = fingerprint(&config.pool.endpoints, &config.scrape);
         let member = Member { id: random(), by_right, since: now, configuration };
-        Self { config, keys, member, collector: None }
+        Self { config, keys, member, collector: None, complained: None }
     }
 
     /// Renews or takes the lease, found as `current` with `cas`, and scrapes if it is held.
@@ -51,22 +56,11 @@ impl Scraper {
         for booked in collector.expire(now) {
             report(&self.config, &booked, metrics);
         }
-        let mut published = false;
-        if let Some(snapshot) = collector.news(lease.snapshot + 1) {
-            metrics.fleet(snapshot.endpoints.iter().map(|endpoint| endpoint.health));
-            let snapshot_cas = SharedData.get(&self.keys.snapshot).cas;
-            let value = snapshot.encode(&self.keys.snapshot);
-            published = SharedData.set(&self.keys.snapshot, &value, snapshot_cas);
-            if published {
-                lease.snapshot = snapshot.version;
-            }
+        if collector.publish(&SharedData, &self.keys.snapshot, &mut lease) {
+            metrics.fleet(collector.health());
         }
         // If somebody else was faster, the next tick shows who holds it.
-        let renewed = SharedData.set(&self.keys.lease, &lease.encode(&self.keys.lease), cas);
-        // The version in the lease is what makes workers read.
-        if published && renewed {
-            collector.published();
-        }
+        SharedData.set(&self.keys.lease, &lease.encode(&self.keys.lease), cas);
         self.scrape(metrics, now);
     }
 
@@ -88,8 +82,7 @@ impl Scraper {
 
     fn take_over(&mut self, current: Option<&Lease>, metrics: &mut Metrics, now: Timestamp) {
         let Config { pool, scrape, .. } = &*self.config;
-        let mut collector =
-            Collector::new(pool.endpoints.clone(), scrape.interval, scrape.unhealthy_after, random(), now);
+        let mut collector = Collector::new(pool.endpoints.clone(), scrape, random(), now);
         let value = SharedData.get(&self.keys.snapshot).value;
         if let Some(previous) = value.and_then(|value| Snapshot::decode(&self.keys.snapshot, &value)) {
             collector.inherit(previous);
@@ -129,7 +122,18 @@ impl Scraper {
         for (endpoint, call) in calls {
             match call {
                 Ok(call) => collector.started(endpoint, call, now),
-                Err(_) => report(&self.config, &collector.refused(endpoint), metrics),
+                Err(status) => {
+                    report(&self.config, &collector.refused(endpoint, now), metrics);
+                    let recent = |at| at <= now && now.since(at) < BETWEEN_COMPLAINTS;
+                    if !self.complained.is_some_and(recent) {
+                        self.complained = Some(now);
+                        let cluster = &self.config.scrape.cluster;
+                        warn!(
+                            "the proxy will not send scrapes: is there a cluster named \"{cluster}\" with \
+                             use_http_header? ({status:?})"
+                        );
+                    }
+                }
             }
         }
     }
