@@ -6,6 +6,7 @@
 
 pub mod clock;
 pub mod config;
+pub mod cost;
 pub mod envelope;
 pub mod fleet;
 #[cfg(feature = "host")]
@@ -18,3 +19,4 @@ pub mod reply;
 pub mod schedule;
 pub mod scrape;
 pub mod store;
+pub mod usage;

@@ -8,9 +8,12 @@ use std::fmt;
 use std::rc::Rc;
 
 use crate::clock::Timestamp;
-use crate::config::Config;
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::config::{Config, Sharing};
+use crate::cost::{Constants, Learner, Load, OutputLengths, Work, nominal_first_token};
 use crate::fleet::{Endpoint, EndpointId, Health, Signals, Snapshot};
-use crate::ledger::{Book, Entry, Job, Ledger};
+use crate::ledger::{Book, Entry, Job, Ledger, Line};
 use crate::prefix::{Cache, Index};
 use crate::prompt::{Blocks, Chain, Prompt};
 use crate::schedule::{Candidate, Decision, Request, Rng};
@@ -26,6 +29,10 @@ pub struct Picker {
     /// The configured endpoints, with what the snapshot says of them.
     endpoints: Vec<Endpoint>,
     ids: Vec<EndpointId>,
+    /// What others than this proxy have at each endpoint.
+    foreign: Vec<Foreign>,
+    learner: Learner,
+    lengths: OutputLengths,
     ledger: Ledger,
     index: Index,
     rng: Rng,
@@ -38,6 +45,18 @@ pub struct Pick {
     pub decision: Decision,
     /// To be closed when the request's stream is gone.
     pub entry: Entry,
+    /// To be compared with what happens.
+    pub forecast: Forecast,
+}
+
+/// What was expected of a request when it was placed.
+#[derive(Clone, Copy, Debug)]
+pub struct Forecast {
+    picked_at: Timestamp,
+    first_token_at: Option<Timestamp>,
+    model: u64,
+    first_token_seconds: f64,
+    step_seconds: f64,
 }
 
 /// Why no endpoint was picked.
@@ -57,9 +76,26 @@ impl Picker {
         let blocks = Blocks { tokens: config.prefix.block_tokens, max: config.prefix.max_blocks, seed: 0 };
         let ledger = Ledger::new(&config.pool.name, rng.next_u64());
         let index = Index::new(&config.pool.name, config.prefix.max_entries);
+        // A worker that sees a part of the queue must not learn from the waits it does not understand.
+        let learner = match config.ledger {
+            Sharing::Shared => Learner::default(),
+            Sharing::Private => Learner::disabled(),
+        };
         let targets = config.pool.endpoints.iter();
         let endpoints = targets.map(|target| Endpoint::new(target.address, target.labels.clone())).collect();
-        Self { config, blocks, version: None, endpoints, ids: Vec::new(), ledger, index, rng }
+        Self {
+            config,
+            blocks,
+            version: None,
+            endpoints,
+            ids: Vec::new(),
+            foreign: Vec::new(),
+            learner,
+            lengths: OutputLengths::default(),
+            ledger,
+            index,
+            rng,
+        }
     }
 
     /// How prompts are to be cut into blocks.
@@ -74,7 +110,7 @@ impl Picker {
 
     /// Takes over what a newer snapshot says of the configured endpoints. Scraper and picker may be configured at different
     /// times: an endpoint that the snapshot lacks is one of which nothing is known, one that it has too many is not ours.
-    pub fn refresh(&mut self, snapshot: Snapshot) {
+    pub fn refresh(&mut self, store: &dyn Store, snapshot: Snapshot, now: Timestamp) {
         self.blocks.seed = snapshot.seed;
         self.version = Some(snapshot.version);
         let mut told = snapshot.endpoints;
@@ -90,6 +126,12 @@ impl Picker {
             }
         }
         self.ids = self.endpoints.iter().map(Endpoint::id).collect();
+        let book = self.ledger.read(store).book;
+        let stale_after = self.config.scrape.stale_after;
+        let known = self.endpoints.iter().zip(&self.ids);
+        self.foreign = known
+            .map(|(endpoint, id)| Foreign::of(&Candidate::of(endpoint, now, stale_after), endpoint, &book.line(*id)))
+            .collect();
     }
 
     /// Places a request; `prompt` is `None` for one without a body to look at.
@@ -101,41 +143,82 @@ impl Picker {
         let chains: &[Chain] = prompt.map_or(&[], |prompt| &prompt.chains);
         let lookup = self.index.lookup(store, chains, &caches);
 
-        let candidates = known().zip(&lookup.matched).enumerate().map(|(index, ((endpoint, id), matched))| Candidate {
-            index,
-            in_flight: draft.book.line(*id).requests,
-            matched_blocks: *matched,
-            ..Candidate::of(endpoint, now, self.config.scrape.stale_after)
+        let model = prompt.and_then(|prompt| prompt.adapter.as_deref().or(prompt.model.as_deref()));
+        let model_hash = xxh3_64(model.unwrap_or_default());
+        let output_tokens = match prompt {
+            Some(prompt) => self.lengths.expected(model_hash, prompt.max_output_tokens),
+            None => 0,
+        };
+        let prompt_tokens = prompt.map_or(0, |prompt| prompt.tokens);
+        let candidates = known().zip(&lookup.matched).enumerate().map(|(index, ((endpoint, id), matched))| {
+            let line = draft.book.line(*id);
+            let foreign = self.foreign.get(index).copied().unwrap_or_default();
+            Candidate {
+                index,
+                in_flight: line.requests,
+                matched_blocks: *matched,
+                speed: self.learner.speed(*id),
+                load: foreign.load(&line, endpoint, now),
+                work: Work {
+                    prompt_tokens,
+                    cached_tokens: matched.saturating_mul(self.blocks.tokens).min(prompt_tokens),
+                    output_tokens,
+                },
+                ..Candidate::of(endpoint, now, self.config.scrape.stale_after)
+            }
         });
+        let candidates: Vec<_> = candidates.collect();
         let request = Request {
-            model: prompt.and_then(|prompt| prompt.adapter.as_deref().or(prompt.model.as_deref())),
+            model,
             blocks: prompt.map_or(0, |prompt| u32::try_from(prompt.blocks()).unwrap_or(u32::MAX)),
             block_tokens: self.blocks.tokens,
-            tokens: prompt.map_or(0, |prompt| prompt.tokens),
+            tokens: prompt_tokens,
         };
-        let decision = self.config.profile.decide(&request, candidates.collect(), &mut self.rng);
+        let decision = self.config.profile.decide(&request, candidates.clone(), &mut self.rng);
 
-        let first =
-            decision.ranked.first().and_then(|first| caches.get(first.index).zip(lookup.matched.get(first.index)));
-        let (cache, matched) = first.ok_or(NoPick::AllFilteredOut)?;
-
+        let first = decision.ranked.first().and_then(|first| candidates.get(first.index).zip(caches.get(first.index)));
+        let (chosen, cache) = first.ok_or(NoPick::AllFilteredOut)?;
         let advance = self.index.advance(&lookup, chains, cache);
-        let uncached = request.tokens.saturating_sub(matched.saturating_mul(self.blocks.tokens));
+        let constants = Constants::default();
+        let prefill = chosen.speed.prefill * constants.prefill_seconds(chosen.work);
         let job = Job {
             endpoint: cache.endpoint,
-            uncached_tokens: uncached,
-            context_tokens: request.tokens,
-            prefill_micros: uncached.saturating_mul(MICROS_PER_TOKEN),
+            uncached_tokens: prompt_tokens.saturating_sub(chosen.work.cached_tokens),
+            context_tokens: prompt_tokens.saturating_add(output_tokens),
+            prefill_micros: if prompt.is_some() { (prefill * 1e6) as u32 } else { 0 },
             blocks: advance.iter().sum(),
+        };
+        let forecast = Forecast {
+            picked_at: now,
+            first_token_at: None,
+            model: model_hash,
+            first_token_seconds: nominal_first_token(&constants, &chosen.speed, &chosen.load, &chosen.work),
+            step_seconds: constants.decode_step_seconds(
+                f64::from(chosen.load.requests) + 1.0,
+                f64::from(chosen.load.context_tokens) + f64::from(prompt_tokens),
+            ),
         };
         let entry = self.ledger.open(store, draft, job, now);
         self.index.insert(store, &lookup, chains, *cache, &advance, &caches);
-        Ok(Pick { decision, entry })
+        Ok(Pick { decision, entry, forecast })
     }
 
-    /// The first piece of the answer came.
-    pub fn first_token(&mut self, entry: &mut Entry, now: Timestamp) {
+    /// The first piece of the answer came. `streams`: the answer comes token by token, so this is its first one.
+    pub fn first_token(&mut self, entry: &mut Entry, forecast: &mut Forecast, streams: bool, now: Timestamp) {
         self.ledger.first_token(entry, now);
+        if streams {
+            forecast.first_token_at = Some(now);
+            let observed = now.since(forecast.picked_at).as_secs_f64();
+            self.learner.observe_first_token(entry.endpoint(), forecast.first_token_seconds, observed);
+        }
+    }
+
+    /// A stream came to its end after `pieces`, about a token each.
+    pub fn finished(&mut self, entry: &Entry, forecast: &Forecast, pieces: u32, now: Timestamp) {
+        let Some(first) = forecast.first_token_at.filter(|_| pieces > 1) else { return };
+        self.lengths.observe(forecast.model, pieces);
+        let per_token = now.since(first).as_secs_f64() / f64::from(pieces - 1);
+        self.learner.observe_decode(entry.endpoint(), forecast.step_seconds, per_token);
     }
 
     /// The request was served by `address` after all, because a retry went down the list. `chains` are its prompt's: they
@@ -187,8 +270,42 @@ impl Picker {
     }
 }
 
-/// Prefill of a 32B model on two H100 reads 24,000 tokens a second; a first token corrects what is wrong with it.
-const MICROS_PER_TOKEN: u32 = 41;
+/// What direct clients and other gateways have at an endpoint: what the server told less what this proxy had there then.
+/// To take the greater of the two instead would count what was sent since the scrape twice.
+#[derive(Clone, Copy, Debug, Default)]
+struct Foreign {
+    requests: Option<u32>,
+    waiting: Option<u32>,
+    kv_tokens: Option<u32>,
+}
+
+impl Foreign {
+    fn of(told: &Candidate<'_>, endpoint: &Endpoint, own: &Line) -> Self {
+        let requests = told.running.zip(told.waiting).map(|(running, waiting)| running.saturating_add(waiting));
+        let used = told.kv_usage.zip(endpoint.signals.capacity_tokens());
+        Self {
+            requests: requests.map(|requests| requests.saturating_sub(own.requests)),
+            waiting: told.waiting.map(|waiting| waiting.saturating_sub(own.prefilling)),
+            kv_tokens: used
+                .map(|(share, capacity)| ((share * capacity as f64) as u32).saturating_sub(own.context_tokens)),
+        }
+    }
+
+    fn load(self, own: &Line, endpoint: &Endpoint, now: Timestamp) -> Load {
+        let capacity = endpoint.signals.capacity_tokens();
+        Load {
+            wait_seconds: own.wait_seconds(now),
+            requests: own.requests,
+            prefilling: own.prefilling,
+            context_tokens: own.context_tokens,
+            foreign_requests: self.requests,
+            foreign_waiting: self.waiting,
+            foreign_kv_tokens: self.kv_tokens,
+            capacity_tokens: capacity.map(|tokens| u32::try_from(tokens).unwrap_or(u32::MAX)),
+            mean_prefill_seconds: None,
+        }
+    }
+}
 
 impl fmt::Display for NoPick {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -132,7 +132,7 @@ mod tests {
             r#"{"scorers":[{"type":"queue-scorer"},{"type":"prefix-cache"}],"picker":{"type":"random-picker"}}"#,
             "profile.scorers[1].type: unknown plugin \"prefix-cache\"; known here: `queue-scorer`, \
              `running-requests-size-scorer`, `kv-cache-utilization-scorer`, `prefix-cache-scorer`, \
-             `lora-affinity-scorer`, `active-request-scorer`",
+             `lora-affinity-scorer`, `active-request-scorer`, `expected-cost-scorer`",
         );
         refused(
             r#"{"picker":{"type":"max-scorer-picker"}}"#,

@@ -19,6 +19,7 @@ use crate::store::{Found, Store};
 #[repr(u32)]
 pub(super) enum Headers {
     Request = 0,
+    Response = 2,
     CallResponse = 6,
 }
 

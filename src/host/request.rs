@@ -11,7 +11,7 @@ use super::abi::{self, Buffer, Headers};
 use super::worker::Worker;
 use crate::config::FailureMode;
 use crate::ledger::Entry;
-use crate::picker::{NoPick, Pick};
+use crate::picker::{Forecast, NoPick, Pick};
 use crate::prompt::{self, Chain, Dialect, Prompt};
 use crate::reply::Reply;
 
@@ -28,8 +28,13 @@ struct Placed {
     /// The server that was named first.
     address: Box<str>,
     entry: Entry,
+    forecast: Forecast,
     /// Of its prompt, until it is known who serves it.
     chains: Vec<Chain>,
+    /// The answer comes as a stream of events.
+    streams: bool,
+    /// Pieces of the answer so far, each about a token.
+    pieces: u32,
 }
 
 impl Request {
@@ -53,13 +58,13 @@ impl Request {
         let now = abi::now();
         let picked = worker.picker.borrow_mut().pick(&*worker.store, prompt.as_ref(), now);
         match picked {
-            Ok(Pick { decision, entry }) => {
+            Ok(Pick { decision, entry, forecast }) => {
                 debug!("{decision}");
                 worker.metrics.borrow_mut().picked();
                 let destination = decision.destination().unwrap_or_default();
                 let chains = prompt.map(|prompt| prompt.chains).unwrap_or_default();
                 let address = decision.ranked.into_iter().next().map(|first| first.address).unwrap_or_default();
-                self.placed = Some(Placed { address, entry, chains });
+                self.placed = Some(Placed { address, entry, forecast, chains, streams: false, pieces: 0 });
                 if let Err(status) = abi::set_header(Headers::Request, DESTINATION, destination.as_bytes()) {
                     // The host sent the headers on although they were held.
                     worker.metrics.borrow_mut().too_late();
@@ -140,16 +145,24 @@ impl HttpContext for Request {
             let mut picker = worker.picker.borrow_mut();
             placed.entry = picker.moved(&*worker.store, placed.entry, &chains, &served, abi::now());
         }
+        placed.streams = !elsewhere
+            && abi::header(Headers::Response, "content-type")
+                .is_some_and(|kind| kind.starts_with(b"text/event-stream"));
         self.placed = Some(placed);
         Action::Continue
     }
 
-    fn on_http_response_body(&mut self, body_size: usize, _: bool) -> Action {
-        if body_size > 0
-            && let (Some(worker), Some(placed)) = (&self.worker, &mut self.placed)
-            && placed.entry.is_prefilling()
-        {
-            worker.picker.borrow_mut().first_token(&mut placed.entry, abi::now());
+    fn on_http_response_body(&mut self, body_size: usize, end_of_stream: bool) -> Action {
+        let Some((worker, placed)) = self.worker.as_ref().zip(self.placed.as_mut()) else { return Action::Continue };
+        let Placed { entry, forecast, streams, pieces, .. } = placed;
+        if body_size > 0 {
+            *pieces = pieces.saturating_add(1);
+            if entry.is_prefilling() {
+                worker.picker.borrow_mut().first_token(entry, forecast, *streams, abi::now());
+            }
+        }
+        if end_of_stream {
+            worker.picker.borrow_mut().finished(entry, forecast, *pieces, abi::now());
         }
         Action::Continue
     }

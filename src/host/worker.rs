@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Duration;
 
-use super::abi::SharedData;
+use super::abi::{self, SharedData};
 use super::metrics::Metrics;
 use super::{Keys, random};
 use crate::clock::Timestamp;
@@ -47,7 +47,7 @@ impl Worker {
         }
         let value = SharedData.get(&self.keys.snapshot).value;
         if let Some(snapshot) = value.and_then(|value| Snapshot::decode(&self.keys.snapshot, &value)) {
-            picker.refresh(snapshot);
+            picker.refresh(&*self.store, snapshot, abi::now());
         }
     }
 

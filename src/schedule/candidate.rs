@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::clock::Timestamp;
+use crate::cost::{Load, Speed, Work};
 use crate::fleet::{Endpoint, Health, fresh};
 use crate::scrape::Lora;
 
@@ -40,6 +41,12 @@ pub struct Candidate<'a> {
     pub in_flight: u32,
     /// Leading blocks of this request's prompt it is believed to hold.
     pub matched_blocks: u32,
+    /// How fast it is.
+    pub speed: Speed,
+    /// What is there, in the terms of the cost.
+    pub load: Load,
+    /// What this request brings.
+    pub work: Work,
 }
 
 impl<'a> Candidate<'a> {
@@ -56,6 +63,9 @@ impl<'a> Candidate<'a> {
             lora: fresh(signals.lora.as_ref(), now, stale_after),
             in_flight: 0,
             matched_blocks: 0,
+            speed: Speed::default(),
+            load: Load::default(),
+            work: Work::default(),
         }
     }
 
@@ -71,6 +81,9 @@ impl<'a> Candidate<'a> {
             lora: None,
             in_flight: 0,
             matched_blocks: 0,
+            speed: Speed::default(),
+            load: Load::default(),
+            work: Work::default(),
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use std::fmt::{self, Write};
 
+use crate::cost::Terms;
+
 /// A candidate the picker put in order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ranked {
@@ -13,6 +15,8 @@ pub struct Ranked {
     pub total: f64,
     /// Scorer name and what it gave; `None` where it could not tell.
     pub scores: Vec<(&'static str, Option<f64>)>,
+    /// The seconds behind them, if a scorer reckons in seconds.
+    pub terms: Option<Terms>,
 }
 
 /// The endpoints to try, best first. Empty: nothing may be picked.
@@ -39,6 +43,9 @@ impl Decision {
 impl fmt::Display for Ranked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {:.3}", self.address, self.total)?;
+        if let Some(terms) = &self.terms {
+            write!(f, ", {terms}")?;
+        }
         let mut open = '(';
         for (name, score) in &self.scores {
             write!(f, "{}{name} ", if open == '(' { " (" } else { ", " })?;

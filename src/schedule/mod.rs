@@ -23,6 +23,8 @@ pub use decision::{Decision, Ranked};
 pub use profile::{Profile, Weighted};
 pub use rng::Rng;
 
+use crate::cost::Terms;
+
 /// Takes candidates out. May keep all, may keep none.
 pub trait Filter {
     /// Removes what must not be picked, keeping the order.
@@ -33,6 +35,11 @@ pub trait Filter {
 pub trait Scorer {
     /// Writes a score in 0..=1 for each candidate; `None` (the initial value) where it cannot tell.
     fn score(&self, request: &Request<'_>, candidates: &[Candidate<'_>], scores: &mut [Option<f64>]);
+
+    /// The seconds behind the score of a candidate, for a scorer that reckons in seconds.
+    fn explain(&self, _: &Candidate<'_>) -> Option<Terms> {
+        None
+    }
 }
 
 /// Turns totals into an order.

@@ -49,6 +49,7 @@ impl Profile {
                 index: candidate.index,
                 address: candidate.address.into(),
                 total: *totals.get(index)?,
+                terms: self.scorers.iter().find_map(|scorer| scorer.scorer.explain(candidate)),
                 scores: self
                     .scorers
                     .iter()

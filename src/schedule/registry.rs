@@ -5,7 +5,9 @@ use serde_json::Value;
 
 use super::filters::{Healthy, LoraCapacity};
 use super::pickers::{MaxScore, Random, WeightedRandom};
-use super::scorers::{ActiveRequest, KvCacheUtilization, LoraAffinity, PrefixCache, Queue, RunningRequests};
+use super::scorers::{
+    ActiveRequest, ExpectedCost, KvCacheUtilization, LoraAffinity, PrefixCache, Queue, RunningRequests,
+};
 use super::{Filter, Picker, Scorer};
 
 /// Parameters that a plugin does not take: where, and what is wrong.
@@ -66,6 +68,13 @@ pub const SCORERS: &[Plugin<dyn Scorer>] = &[
         name: "active-request-scorer",
         summary: "Few requests of this proxy in flight there. Parameters: `idleThreshold` (0), `maxBusyScore` (1).",
         build: |p| Ok(with::<ActiveRequest>(p)?),
+    },
+    Plugin {
+        name: "expected-cost-scorer",
+        summary: "Few seconds pass because the request goes there: its wait, its own prefill and what it does to the \
+                  streams that are there. Meant to be the only scorer. Parameter: `latencyGoal` (0.1), from 0, the first \
+                  token, to 1, the whole answer.",
+        build: |p| Ok(with::<ExpectedCost>(p)?),
     },
 ];
 

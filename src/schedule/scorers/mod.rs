@@ -1,6 +1,7 @@
 //! A file a scorer.
 
 mod active_request;
+mod expected_cost;
 mod kv_cache_utilization;
 mod lora_affinity;
 mod prefix_cache;
@@ -8,6 +9,7 @@ mod queue;
 mod running_requests;
 
 pub(super) use active_request::ActiveRequest;
+pub(super) use expected_cost::ExpectedCost;
 pub(super) use kv_cache_utilization::KvCacheUtilization;
 pub(super) use lora_affinity::LoraAffinity;
 pub(super) use prefix_cache::PrefixCache;
