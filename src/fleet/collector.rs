@@ -65,7 +65,7 @@ pub struct Collector {
 impl Collector {
     /// A collector that knows nothing yet. `seed` is used unless there is a previous one to inherit.
     pub fn new(targets: Vec<Target>, scrape: &Scrape, seed: u64, now: Timestamp) -> Self {
-        let endpoints = targets.iter().map(|t| Endpoint::new(t.address, t.labels.clone())).collect();
+        let endpoints = targets.iter().map(|t| Endpoint::new(t.address)).collect();
         // Half the time in which signals go stale: one answer that never comes leaves time for another.
         let poller = Poller::new(targets.len(), scrape.interval, scrape.stale_after / 2, now);
         Self {

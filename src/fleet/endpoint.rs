@@ -1,6 +1,5 @@
-//! One model server: address, labels, health and signals.
+//! One model server: address, health and signals.
 
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -56,8 +55,6 @@ pub struct Endpoint {
     /// How often it came back from being unreachable. It may have been restarted, so what was remembered of its cache is
     /// no longer so.
     pub generation: u32,
-    /// Labels from the configuration.
-    pub labels: BTreeMap<String, String>,
     /// Its life.
     pub health: Health,
     /// Its signals.
@@ -66,11 +63,10 @@ pub struct Endpoint {
 
 impl Endpoint {
     /// A server of which nothing is known yet.
-    pub fn new(address: SocketAddr, labels: BTreeMap<String, String>) -> Self {
+    pub fn new(address: SocketAddr) -> Self {
         Self {
             address: address.to_string().into_boxed_str(),
             generation: 0,
-            labels,
             health: Health::Assumed,
             signals: Signals::default(),
         }
@@ -129,7 +125,7 @@ mod tests {
 
     #[test]
     fn ports_of_one_address_are_different_endpoints() {
-        let endpoint = |address: &str| Endpoint::new(address.parse().unwrap(), BTreeMap::new());
+        let endpoint = |address: &str| Endpoint::new(address.parse().unwrap());
         assert_ne!(endpoint("10.0.0.1:8000").id(), endpoint("10.0.0.1:8001").id());
         assert_eq!(&*endpoint("[::1]:8000").address, "[::1]:8000");
     }

@@ -19,7 +19,7 @@ pub struct Target {
     pub metrics_path: String,
     /// Which metrics carry which signal.
     pub spec: Arc<EngineSpec>,
-    /// Labels for filters.
+    /// Labels for filters. Every worker has them from the configuration, so they are in no snapshot.
     pub labels: BTreeMap<String, String>,
 }
 

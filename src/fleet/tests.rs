@@ -307,7 +307,7 @@ fn a_flapping_server_does_not_flood_the_log() {
 
 #[test]
 fn every_signal_goes_stale() {
-    let mut endpoint = Endpoint::new("10.0.0.1:8000".parse().unwrap(), BTreeMap::new());
+    let mut endpoint = Endpoint::new("10.0.0.1:8000".parse().unwrap());
     let lora = Some(crate::scrape::Lora::default());
     let reading = Reading { waiting: Some(1), running: Some(2), kv_usage: Some(0.5), lora, ..Reading::default() };
     endpoint.signals.update(reading, at(0));
