@@ -35,6 +35,11 @@ impl Course {
     }
 }
 
+/// The first of a queue, if it is there already.
+fn arrived<T>(queue: &mut VecDeque<T>, is_here: impl Fn(&T) -> bool) -> Option<T> {
+    queue.front().is_some_and(is_here).then(|| queue.pop_front())?
+}
+
 /// Each answer costs the thread `cost` microseconds. A timer that has run out comes before answers that have arrived. The
 /// first `silent` endpoints never answer; the proxy then does so at the deadline, if its thread has not done so before.
 fn run(endpoints: usize, cost: u64, silent: usize, end: u64) -> Course {
@@ -59,14 +64,14 @@ fn run(endpoints: usize, cost: u64, silent: usize, end: u64) -> Course {
                 calls += 1;
             }
             next_tick = now.max(next_tick + TICK);
-        } else if let Some((_, endpoint, call)) = answers.pop_front_if(|(arrived, ..)| *arrived <= now) {
+        } else if let Some((_, endpoint, call)) = arrived(&mut answers, |answer| answer.0 <= now) {
             now += cost;
             course.busy += cost;
             let booked = collector.answered(call, whole(TEXT), clock(now));
             if booked.is_some_and(|booked| booked.outcome == Outcome::Read) {
                 course.reads[endpoint].push(now);
             }
-        } else if let Some((_, call)) = timeouts.pop_front_if(|(ended, _)| *ended <= now) {
+        } else if let Some((_, call)) = arrived(&mut timeouts, |timeout| timeout.0 <= now) {
             let booked = collector.answered(call, failed(504), clock(now));
             course.lost += usize::from(booked.is_some_and(|booked| booked.turned == Some(Health::Unreachable)));
         } else {
