@@ -82,7 +82,7 @@ impl Picker {
             Sharing::Private => Learner::disabled(),
         };
         let targets = config.pool.endpoints.iter();
-        let endpoints = targets.map(|target| Endpoint::new(target.address, target.labels.clone())).collect();
+        let endpoints = targets.map(|target| Endpoint::new(target.address)).collect();
         Self {
             config,
             blocks,
