@@ -3,23 +3,9 @@
 use super::engine::WrittenEngine;
 use super::period::{Period, Written};
 use super::{ConfigError, Whole, objects};
+use crate::scrape::Settings;
 use serde::Deserialize;
 use std::time::Duration;
-
-/// How the servers' metrics are read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Scrape {
-    /// Between two scrapes of one endpoint, 20 ms to 60 s.
-    pub interval: Duration,
-    /// A signal older than this is not believed, and a server silent for so long is unhealthy; at least twice the interval.
-    pub stale_after: Duration,
-    /// Scrapes refused or answered with a server error in a row after which an endpoint is unhealthy, at least 1.
-    pub unhealthy_after: u32,
-    /// The proxy's cluster through which scrapes go, not empty.
-    pub cluster: String,
-    /// Bytes of a metrics text beyond which it is not read.
-    pub max_text_bytes: usize,
-}
 
 /// How the metrics of the servers are read.
 #[derive(Deserialize)]
@@ -60,7 +46,7 @@ impl Default for WrittenScrape {
 }
 
 impl WrittenScrape {
-    pub(super) fn resolve(self) -> Result<Scrape, ConfigError> {
+    pub(super) fn resolve(self) -> Result<Settings, ConfigError> {
         let interval = self.interval.get();
         let least = interval * 2;
         let stale_after = self.stale_after.map_or_else(|| least.max(Duration::from_secs(2)), Period::get);
@@ -73,7 +59,7 @@ impl WrittenScrape {
         if self.cluster.is_empty() {
             return Err(ConfigError::at("cluster", "the name of a cluster is needed"));
         }
-        Ok(Scrape {
+        Ok(Settings {
             interval,
             stale_after,
             unhealthy_after: self.unhealthy_after.get(),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::vitals::{Limits, Vitals};
 use super::{Endpoint, Health, Lease, Snapshot, Target};
 use crate::clock::Timestamp;
-use crate::config::Scrape;
+use crate::scrape::Settings;
 use crate::scrape::{self, Poller, ScrapeError};
 use crate::store::Store;
 
@@ -64,7 +64,7 @@ pub struct Collector {
 
 impl Collector {
     /// A collector that knows nothing yet. `seed` is used unless there is a previous one to inherit.
-    pub fn new(targets: Vec<Target>, scrape: &Scrape, seed: u64, now: Timestamp) -> Self {
+    pub fn new(targets: Vec<Target>, scrape: &Settings, seed: u64, now: Timestamp) -> Self {
         let endpoints = targets.iter().map(|t| Endpoint::new(t.address)).collect();
         // Half the time in which signals go stale: one answer that never comes leaves time for another.
         let poller = Poller::new(targets.len(), scrape.interval, scrape.stale_after / 2, now);

@@ -7,12 +7,8 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::clock::Timestamp;
+use crate::id::EndpointId;
 use crate::scrape::{Lora, Reading, Signal};
-
-/// Names an endpoint in tables that outlive a snapshot. Address and port, never the address alone: two ranks of one
-/// machine have separate caches.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct EndpointId(pub u64);
 
 /// How far a signal's time may be ahead. What is further ahead was read before the clock stepped back, who knows when.
 const MAX_AHEAD: Duration = Duration::from_secs(2);

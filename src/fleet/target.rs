@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::config::Scrape;
 use crate::scrape::EngineSpec;
+use crate::scrape::Settings;
 
 /// An endpoint as configured: whom to scrape and how to read the answer.
 #[derive(Clone, Debug)]
@@ -24,7 +24,7 @@ pub struct Target {
 }
 
 /// The same for two configurations by which scraping is the same.
-pub fn fingerprint(targets: &[Target], scrape: &Scrape) -> u64 {
+pub fn fingerprint(targets: &[Target], scrape: &Settings) -> u64 {
     let mut hash = Hash(Xxh3::new());
     // Hashing never fails.
     let _ = write!(hash, "{scrape:?}");

@@ -4,8 +4,8 @@ mod one_thread;
 
 use super::*;
 use crate::clock::Timestamp;
-use crate::config::Scrape;
 use crate::schedule::Candidate;
+use crate::scrape::Settings;
 use crate::scrape::{EngineSpec, Reading};
 use crate::store::{Memory, Store};
 use std::collections::BTreeMap;
@@ -27,8 +27,8 @@ fn targets(n: usize) -> Vec<Target> {
 }
 
 /// The defaults of the configuration.
-fn scrape() -> Scrape {
-    Scrape {
+fn scrape() -> Settings {
+    Settings {
         interval: Duration::from_millis(100),
         stale_after: Duration::from_secs(2),
         unhealthy_after: 3,
@@ -330,5 +330,5 @@ fn configurations_that_scrape_alike_have_one_fingerprint() {
     other[1].spec = Arc::new(EngineSpec::builtin(crate::scrape::Engine::Tgi));
     assert_ne!(fingerprint(&other, &scrape()), same);
     assert_ne!(fingerprint(&targets(3), &scrape()), same);
-    assert_ne!(fingerprint(&targets(2), &Scrape { interval: Duration::from_secs(1), ..scrape() }), same);
+    assert_ne!(fingerprint(&targets(2), &Settings { interval: Duration::from_secs(1), ..scrape() }), same);
 }

@@ -19,7 +19,7 @@ mod tests;
 
 use crate::clock::Timestamp;
 use crate::envelope;
-use crate::fleet::EndpointId;
+use crate::id::EndpointId;
 use crate::store::Store;
 
 pub use book::{Book, Job, Line};

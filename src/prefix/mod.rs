@@ -26,7 +26,7 @@ mod tests;
 use hashbrown::HashMap;
 
 use crate::envelope;
-use crate::fleet::EndpointId;
+use crate::id::EndpointId;
 use crate::prompt::Chain;
 use crate::store::Store;
 

@@ -14,6 +14,7 @@ mod metric_spec;
 mod poller;
 mod reading;
 mod series;
+mod settings;
 mod signal;
 mod spec;
 mod tally;
@@ -29,6 +30,7 @@ pub use lora::{MAX_ADAPTER_NAME, MAX_ADAPTERS};
 pub use metric_spec::{MetricSpec, SpecError};
 pub use poller::Poller;
 pub use reading::{Lora, Reading, Signal};
+pub use settings::Settings;
 pub use spec::{CustomSignals, EngineSpec};
 
 use tally::Tally;
