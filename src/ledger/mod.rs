@@ -10,7 +10,7 @@
 //! ended it, so it is closed exactly once. Entries have no time limit: a long generation is work, not a leak.
 //!
 //! A worker also writes down what of the totals is its own. When it dies, another one takes that part out again
-//! ([`members`]).
+//! (`members`).
 
 mod book;
 mod members;

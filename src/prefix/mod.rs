@@ -15,7 +15,7 @@
 //! only the `a` blocks that were before it: the clock moves on by `a / capacity`, the mean over all blocks. Without this
 //! term an endpoint with a full cache would be believed to hold half as much again as it does.
 //!
-//! Blocks are kept in pages of 32 (see [`page`]), pages in a fixed number of values, so a prompt of 128 blocks takes four
+//! Blocks are kept in pages of 32 (see `page`), pages in a fixed number of values, so a prompt of 128 blocks takes four
 //! reads and at most four writes, and one more of each where it leaves the way of others. Memory has a bound whatever
 //! comes in.
 
