@@ -29,6 +29,7 @@
 
 pub mod engine;
 mod metrics;
+pub mod replay;
 pub mod server;
 
 pub use metrics::Flavor;

@@ -59,6 +59,17 @@ impl StepTime {
         per_attended_pair: 1.5e-9,
     };
 
+    /// The same engine on hardware `speed` times as fast.
+    pub fn at_speed(self, speed: f64) -> Self {
+        Self {
+            fixed: self.fixed / speed,
+            per_prefill_token: self.per_prefill_token / speed,
+            per_decode_request: self.per_decode_request / speed,
+            per_context_token: self.per_context_token / speed,
+            per_attended_pair: self.per_attended_pair / speed,
+        }
+    }
+
     /// Seconds for a step of this work.
     pub fn seconds(&self, work: &Work) -> f64 {
         self.fixed
@@ -159,6 +170,11 @@ impl Config {
             step_time: StepTime::QWEN3_32B_TP2,
             ..Self::a100_llama3_8b()
         }
+    }
+
+    /// The same engine with a cache of this many tokens, rounded down to whole blocks.
+    pub fn with_kv_tokens(self, tokens: u32) -> Self {
+        Self { num_gpu_blocks: tokens / self.block_size.max(1), ..self }
     }
 
     /// The profile of that name, as on the command line; `None` if there is none.

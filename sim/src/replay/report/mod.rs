@@ -1,0 +1,10 @@
+//! What replays came to, in figures and as tables.
+
+mod summary;
+mod table;
+#[cfg(test)]
+mod tests;
+
+pub use summary::{Summary, TPOT_GOAL, TTFT_GOAL};
+pub use table::table;
+pub(super) use table::{markdown, seconds};
