@@ -70,7 +70,7 @@ fn timestamp(now: f64) -> Timestamp {
 impl Worker {
     fn new(config: Rc<Config>, store: Rc<dyn Store>, fleet: &Fleet, seed: u64) -> Self {
         let endpoints = (0..fleet.engines()).map(|engine| {
-            let mut endpoint = Endpoint::new(address(engine), BTreeMap::new());
+            let mut endpoint = Endpoint::new(address(engine));
             endpoint.health = Health::Serving;
             endpoint
         });
