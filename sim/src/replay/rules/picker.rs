@@ -4,7 +4,7 @@
 //! made of what scrapes show, as the scraper makes them, and taken over before the next decision. What the proxy would
 //! read from bodies and streams comes from the trace: the prompt's blocks, and how many pieces the answer had.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::rc::Rc;
 
