@@ -4,7 +4,7 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use endpoint_picker::fleet::EndpointId;
+use endpoint_picker::id::EndpointId;
 use endpoint_picker::prefix::{Cache, Index};
 use endpoint_picker::prompt::{Blocks, Chain, Dialect, read};
 use endpoint_picker::store::Memory;

@@ -11,6 +11,7 @@ pub mod envelope;
 pub mod fleet;
 #[cfg(feature = "host")]
 pub mod host;
+pub mod id;
 pub mod ledger;
 pub mod picker;
 pub mod prefix;

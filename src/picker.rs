@@ -12,7 +12,8 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::config::{Config, Sharing};
 use crate::cost::{Constants, Learner, Load, OutputLengths, Work, nominal_first_token};
-use crate::fleet::{Endpoint, EndpointId, Health, Signals, Snapshot};
+use crate::fleet::{Endpoint, Health, Signals, Snapshot};
+use crate::id::EndpointId;
 use crate::ledger::{Book, Entry, Job, Ledger, Line};
 use crate::prefix::{Cache, Index};
 use crate::prompt::{Blocks, Chain, Prompt};
@@ -82,7 +83,7 @@ impl Picker {
             Sharing::Private => Learner::disabled(),
         };
         let targets = config.pool.endpoints.iter();
-        let endpoints = targets.map(|target| Endpoint::new(target.address, target.labels.clone())).collect();
+        let endpoints = targets.map(|target| Endpoint::new(target.address)).collect();
         Self {
             config,
             blocks,
@@ -315,3 +316,6 @@ impl fmt::Display for NoPick {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -29,12 +29,12 @@ pub use error::ConfigError;
 pub use pool::Pool;
 pub use prefix::Prefix;
 pub use request::Request;
-pub use scrape::Scrape;
 use strict::{object, objects};
 use suggest::choices;
 use whole::Whole;
 
 use crate::schedule::Profile;
+pub use crate::scrape::Settings as Scrape;
 use engine::Engines;
 use pool::WrittenPool;
 use prefix::WrittenPrefix;

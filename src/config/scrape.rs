@@ -3,23 +3,9 @@
 use super::engine::WrittenEngine;
 use super::period::{Period, Written};
 use super::{ConfigError, Whole, objects};
+use crate::scrape::Settings;
 use serde::Deserialize;
 use std::time::Duration;
-
-/// How the servers' metrics are read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Scrape {
-    /// Between two scrapes of one endpoint, 20 ms to 60 s.
-    pub interval: Duration,
-    /// A signal older than this is not believed; at least twice the interval.
-    pub stale_after: Duration,
-    /// Failed scrapes in a row after which an endpoint is unhealthy, at least 1.
-    pub unhealthy_after: u32,
-    /// The proxy's cluster through which scrapes go, not empty.
-    pub cluster: String,
-    /// Bytes of a metrics text beyond which a scrape counts as failed.
-    pub max_text_bytes: usize,
-}
 
 /// How the metrics of the servers are read.
 #[derive(Deserialize)]
@@ -27,18 +13,19 @@ pub struct Scrape {
 #[serde(deny_unknown_fields, default)]
 pub(super) struct WrittenScrape {
     /// How often each endpoint is asked. Scrapes are spread over the interval, and one endpoint is never asked again
-    /// while an answer is due.
+    /// while an answer is due. With more servers than one thread can read in that time, all are asked less often.
     interval: Period<20, 60_000>,
     /// How old a signal may be and still be believed; at least twice `interval`, since a single late answer would else
-    /// make a healthy server look unknown. If left out, it grows with `interval` where 2s would be
-    /// too short.
+    /// make a healthy server look unknown. An endpoint that has not answered at all for so long counts as unhealthy; an
+    /// answer is awaited for half of it. If left out, it grows with `interval` where 2s would be too short.
     #[cfg_attr(feature = "schema", schemars(extend("default" = "2s")))]
     stale_after: Option<Period<40, 600_000>>,
-    /// How many scrapes in a row must fail before an endpoint counts as unhealthy.
+    /// After how many scrapes in a row an endpoint counts as unhealthy that were refused or answered with a server error
+    /// (5xx). One that is merely late with its answers may be busy: that counts only after `stale_after`.
     unhealthy_after: Whole<1, 1000>,
     /// The name of the cluster in Envoy's configuration through which the scrapes go. Kong does not use it.
     cluster: String,
-    /// The longest metrics text, in bytes. A longer one counts as a failed scrape.
+    /// The longest metrics text, in bytes. A longer one is not read, and the server's signals age.
     max_text_bytes: Whole<4096, 67_108_864>,
     /// Engines that are not built in, for use in `pool.endpoints[].engine`.
     #[serde(deserialize_with = "objects")]
@@ -59,7 +46,7 @@ impl Default for WrittenScrape {
 }
 
 impl WrittenScrape {
-    pub(super) fn resolve(self) -> Result<Scrape, ConfigError> {
+    pub(super) fn resolve(self) -> Result<Settings, ConfigError> {
         let interval = self.interval.get();
         let least = interval * 2;
         let stale_after = self.stale_after.map_or_else(|| least.max(Duration::from_secs(2)), Period::get);
@@ -72,7 +59,7 @@ impl WrittenScrape {
         if self.cluster.is_empty() {
             return Err(ConfigError::at("cluster", "the name of a cluster is needed"));
         }
-        Ok(Scrape {
+        Ok(Settings {
             interval,
             stale_after,
             unhealthy_after: self.unhealthy_after.get(),

@@ -1,26 +1,13 @@
 //! The scraper without its I/O: whom to ask now, what an answer means, what to publish.
 
-use std::collections::BTreeMap;
-use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Endpoint, Health, Snapshot};
+use super::vitals::{Limits, Vitals};
+use super::{Endpoint, Health, Lease, Snapshot, Target};
 use crate::clock::Timestamp;
-use crate::scrape::{self, EngineSpec, Poller, ScrapeError};
-
-/// An endpoint as configured: whom to scrape and how to read the answer.
-#[derive(Clone, Debug)]
-pub struct Target {
-    /// Where it listens, for requests and scrapes alike.
-    pub address: SocketAddr,
-    /// Path of its metrics.
-    pub metrics_path: String,
-    /// Which metrics carry which signal.
-    pub spec: Arc<EngineSpec>,
-    /// Labels for filters.
-    pub labels: BTreeMap<String, String>,
-}
+use crate::scrape::Settings;
+use crate::scrape::{self, Poller, ScrapeError};
+use crate::store::Store;
 
 /// What came back from a scrape.
 #[derive(Clone, Copy, Debug)]
@@ -46,8 +33,10 @@ pub enum Outcome {
     WrongPath(u16),
     /// A server error, from the server or from the proxy in its place.
     Failed(u16),
-    /// No response within the deadline.
+    /// No response within the deadline, or none at all: it may be busy.
     TimedOut,
+    /// The proxy did not send it, which says nothing of the server.
+    Refused,
 }
 
 /// An answer booked to the endpoint that was asked.
@@ -57,7 +46,7 @@ pub struct Booked {
     pub endpoint: usize,
     /// How the scrape ended.
     pub outcome: Outcome,
-    /// The endpoint's health changed to this.
+    /// The endpoint's health, if it is worth reporting: another than was reported before, and that not just now.
     pub turned: Option<Health>,
 }
 
@@ -65,37 +54,47 @@ pub struct Booked {
 #[derive(Debug)]
 pub struct Collector {
     targets: Vec<Target>,
-    endpoints: Vec<Endpoint>,
-    failures: Vec<u32>,
+    /// What is known, and under which version it was last written.
+    fleet: Snapshot,
+    vitals: Vec<Vitals>,
     poller: Poller,
-    seed: u64,
-    unhealthy_after: u32,
+    limits: Limits,
     changed: bool,
 }
 
 impl Collector {
-    /// A collector that knows nothing yet. `unhealthy_after`: failed scrapes in a row until an endpoint counts as
-    /// unreachable. `seed` is used unless there is a previous one to inherit.
-    pub fn new(targets: Vec<Target>, interval: Duration, unhealthy_after: u32, seed: u64, now: Timestamp) -> Self {
-        let endpoints: Vec<_> = targets.iter().map(|t| Endpoint::new(t.address, t.labels.clone())).collect();
+    /// A collector that knows nothing yet. `seed` is used unless there is a previous one to inherit.
+    pub fn new(targets: Vec<Target>, scrape: &Settings, seed: u64, now: Timestamp) -> Self {
+        let endpoints = targets.iter().map(|t| Endpoint::new(t.address)).collect();
+        // Half the time in which signals go stale: one answer that never comes leaves time for another.
+        let poller = Poller::new(targets.len(), scrape.interval, scrape.stale_after / 2, now);
         Self {
-            failures: vec![0; targets.len()],
-            poller: Poller::new(targets.len(), interval, now),
+            fleet: Snapshot { version: 0, seed, endpoints },
+            vitals: vec![Vitals::new(now); targets.len()],
+            limits: Limits {
+                failures: scrape.unhealthy_after,
+                silence: scrape.stale_after,
+                turn: poller.timeout().saturating_add(scrape.interval),
+            },
             targets,
-            endpoints,
-            seed,
-            unhealthy_after,
+            poller,
             changed: true,
         }
     }
 
     /// Goes on from what the previous holder of the lease knew.
     pub fn inherit(&mut self, previous: Snapshot) {
-        self.seed = previous.seed;
-        for old in previous.endpoints {
-            if let Some(endpoint) = self.endpoints.iter_mut().find(|e| e.address == old.address) {
-                endpoint.health = old.health;
-                endpoint.signals = old.signals;
+        (self.fleet.seed, self.fleet.version) = (previous.seed, previous.version);
+        for (endpoint, vitals) in self.fleet.endpoints.iter_mut().zip(&mut self.vitals) {
+            match previous.endpoints.iter().find(|old| old.address == endpoint.address) {
+                Some(old) => {
+                    endpoint.health = old.health;
+                    endpoint.generation = old.generation;
+                    endpoint.signals = old.signals.clone();
+                    vitals.inherit(old.health);
+                }
+                // If it was in the pool before, it has been away: no generation it can have had then.
+                None => endpoint.generation = (previous.version as u32).wrapping_add(1),
             }
         }
     }
@@ -117,70 +116,72 @@ impl Collector {
     }
 
     /// The host would not even send the scrape.
-    pub fn refused(&mut self, endpoint: usize) -> Booked {
-        self.book(endpoint, Outcome::TimedOut)
+    pub fn refused(&mut self, endpoint: usize, now: Timestamp) -> Booked {
+        self.book(endpoint, Outcome::Refused, now)
     }
 
     /// Gives up calls past their deadline; the host may never answer them.
     pub fn expire(&mut self, now: Timestamp) -> Vec<Booked> {
         let expired = self.poller.expired(now);
-        expired.into_iter().map(|endpoint| self.book(endpoint, Outcome::TimedOut)).collect()
+        expired.into_iter().map(|endpoint| self.book(endpoint, Outcome::TimedOut, now)).collect()
     }
 
-    /// Books an answer. `None`: a call that was given up, or was never ours.
+    /// Books an answer, also one that came after its call was given up. `None`: a call that was never ours, or that
+    /// counted as timed out and did.
     pub fn answered(&mut self, call: u32, answer: Answer<'_>, now: Timestamp) -> Option<Booked> {
-        let index = self.poller.finished(call)?;
+        let timely = self.poller.finished(call);
+        let index = timely.or_else(|| self.poller.finished_late(call))?;
         let spec = &self.targets.get(index)?.spec;
         let outcome = match answer.status {
             Some(200) if !answer.complete => Outcome::CutOff,
             Some(200) => match scrape::read(answer.body, spec) {
                 Ok(reading) => {
-                    self.endpoints.get_mut(index)?.signals.update(reading, now);
+                    self.fleet.endpoints.get_mut(index)?.signals.update(reading, now);
                     Outcome::Read
                 }
                 Err(error) => Outcome::NoMetrics(error),
             },
             Some(status) if status < 500 => Outcome::WrongPath(status),
+            None | Some(504) => Outcome::TimedOut,
             Some(status) => Outcome::Failed(status),
-            None => Outcome::TimedOut,
         };
-        Some(self.book(index, outcome))
+        let told = timely.is_none() && outcome == Outcome::TimedOut;
+        (!told).then(|| self.book(index, outcome, now))
     }
 
-    /// The fleet, if it changed since [`published`](Self::published) was called.
-    pub fn news(&self, version: u64) -> Option<Snapshot> {
-        self.changed.then(|| Snapshot { version, seed: self.seed, endpoints: self.endpoints.clone() })
+    /// What is believed of each endpoint's life.
+    pub fn health(&self) -> impl Iterator<Item = Health> {
+        self.fleet.endpoints.iter().map(|endpoint| endpoint.health)
     }
 
-    /// Everyone can read the news.
-    pub fn published(&mut self) {
-        self.changed = false;
+    /// Writes the fleet if it changed, under a version no snapshot had before, and lets `lease` carry the version last
+    /// written. Whether it was written; else it is news the next time, too.
+    pub fn publish(&mut self, store: &dyn Store, key: &[u8], lease: &mut Lease) -> bool {
+        let written = self.fleet.version;
+        let published = self.changed && {
+            self.fleet.version = written.max(lease.snapshot).saturating_add(1);
+            store.set(key, &self.fleet.encode(key), store.get(key).cas)
+        };
+        if published {
+            self.changed = false;
+        } else {
+            self.fleet.version = written;
+        }
+        lease.snapshot = lease.snapshot.max(self.fleet.version);
+        published
     }
 
-    fn book(&mut self, index: usize, outcome: Outcome) -> Booked {
-        let (Some(endpoint), Some(failures)) = (self.endpoints.get_mut(index), self.failures.get_mut(index)) else {
+    fn book(&mut self, index: usize, outcome: Outcome, now: Timestamp) -> Booked {
+        let (Some(endpoint), Some(vitals)) = (self.fleet.endpoints.get_mut(index), self.vitals.get_mut(index)) else {
             return Booked { endpoint: index, outcome, turned: None };
         };
-        let before = endpoint.health;
-        match outcome {
-            Outcome::Read => {
-                *failures = 0;
-                endpoint.health = Health::Serving;
-            }
-            // It answered, so it lives; its signals age and the ledger must do.
-            Outcome::NoMetrics(_) | Outcome::CutOff | Outcome::WrongPath(_) => {
-                *failures = 0;
-                endpoint.health = Health::Assumed;
-            }
-            Outcome::Failed(_) | Outcome::TimedOut => {
-                *failures = failures.saturating_add(1);
-                if *failures >= self.unhealthy_after {
-                    endpoint.health = Health::Unreachable;
-                }
-            }
+        let proven = vitals.judge(&outcome, now, self.limits);
+        let health = proven.unwrap_or(endpoint.health);
+        self.changed |= outcome == Outcome::Read || health != endpoint.health;
+        if endpoint.health == Health::Unreachable && health != Health::Unreachable {
+            endpoint.generation = endpoint.generation.wrapping_add(1);
         }
-        let turned = (endpoint.health != before).then_some(endpoint.health);
-        self.changed |= outcome == Outcome::Read || turned.is_some();
-        Booked { endpoint: index, outcome, turned }
+        endpoint.health = health;
+        Booked { endpoint: index, outcome, turned: proven.and_then(|health| vitals.report(health, now)) }
     }
 }

@@ -1,21 +1,20 @@
-//! One model server: address, labels, health and signals.
+//! One model server: address, health and signals.
 
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use xxhash_rust::xxh3::xxh3_64;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::clock::Timestamp;
+use crate::id::EndpointId;
 use crate::scrape::{Lora, Reading, Signal};
 
-/// Names an endpoint in tables that outlive a snapshot. Address and port, never the address alone: two ranks of one
-/// machine have separate caches.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct EndpointId(pub u64);
+/// How far a signal's time may be ahead. What is further ahead was read before the clock stepped back, who knows when.
+const MAX_AHEAD: Duration = Duration::from_secs(2);
 
-/// What is believed of a server's life. Only failures that the server cannot have answered itself count against it.
+/// What is believed of a server's life. An answer of any kind shows that it lives, unless it is a server error; the proxy
+/// answers with one for a server that refuses the connection. No answer at all means busy before it means dead.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Health {
     /// Nothing is known: not scraped yet, or it answers but has no metrics. Takes part.
@@ -23,7 +22,7 @@ pub enum Health {
     Assumed,
     /// The newest scrapes gave metrics.
     Serving,
-    /// Too many scrapes in a row failed.
+    /// Too many scrapes in a row were refused or answered with a server error, or none was answered for too long.
     Unreachable,
 }
 
@@ -49,8 +48,9 @@ pub struct Signals {
 pub struct Endpoint {
     /// `ip:port` as the proxy's override wants it.
     pub address: Box<str>,
-    /// Labels from the configuration.
-    pub labels: BTreeMap<String, String>,
+    /// How often it came back from being unreachable. It may have been restarted, so what was remembered of its cache is
+    /// no longer so.
+    pub generation: u32,
     /// Its life.
     pub health: Health,
     /// Its signals.
@@ -59,18 +59,18 @@ pub struct Endpoint {
 
 impl Endpoint {
     /// A server of which nothing is known yet.
-    pub fn new(address: SocketAddr, labels: BTreeMap<String, String>) -> Self {
+    pub fn new(address: SocketAddr) -> Self {
         Self {
             address: address.to_string().into_boxed_str(),
-            labels,
+            generation: 0,
             health: Health::Assumed,
             signals: Signals::default(),
         }
     }
 
-    /// The endpoint's name in the ledger and the prefix index.
+    /// The endpoint's name in the ledger and the prefix index, another one in each generation.
     pub fn id(&self) -> EndpointId {
-        EndpointId(xxh3_64(self.address.as_bytes()))
+        EndpointId(xxh3_64_with_seed(self.address.as_bytes(), u64::from(self.generation)))
     }
 }
 
@@ -92,9 +92,10 @@ impl Signals {
     }
 }
 
-/// The value if it is not older than `stale_after`.
+/// The value if it is not older than `stale_after`, as far as the clock can tell.
 pub(crate) fn fresh<T>(signal: Option<&Signal<T>>, now: Timestamp, stale_after: Duration) -> Option<&T> {
-    signal.filter(|signal| now.since(signal.at) <= stale_after).map(|signal| &signal.value)
+    let is_fresh = |at: Timestamp| now.since(at) <= stale_after && at.since(now) <= MAX_AHEAD;
+    signal.filter(|signal| is_fresh(signal.at)).map(|signal| &signal.value)
 }
 
 fn renew<T>(signal: &mut Option<Signal<T>>, value: Option<T>, at: Timestamp) {
@@ -120,8 +121,18 @@ mod tests {
 
     #[test]
     fn ports_of_one_address_are_different_endpoints() {
-        let endpoint = |address: &str| Endpoint::new(address.parse().unwrap(), BTreeMap::new());
+        let endpoint = |address: &str| Endpoint::new(address.parse().unwrap());
         assert_ne!(endpoint("10.0.0.1:8000").id(), endpoint("10.0.0.1:8001").id());
         assert_eq!(&*endpoint("[::1]:8000").address, "[::1]:8000");
+    }
+
+    #[test]
+    fn a_signal_from_before_the_clock_stepped_back_is_not_fresh_until_the_clock_catches_up() {
+        let (hour, limit) = (3_600_000, Duration::from_secs(2));
+        let signal = Some(Signal { value: 0, at: Timestamp(2 * hour) });
+        assert_eq!(fresh(signal.as_ref(), Timestamp(2 * hour - 500), limit), Some(&0), "a clock that was trimmed");
+        for now in [hour, hour + hour / 2, 2 * hour - 2_001] {
+            assert_eq!(fresh(signal.as_ref(), Timestamp(now), limit), None);
+        }
     }
 }

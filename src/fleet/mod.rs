@@ -8,9 +8,14 @@ mod collector;
 mod endpoint;
 mod lease;
 mod snapshot;
+mod target;
+#[cfg(test)]
+mod tests;
+mod vitals;
 
-pub use collector::{Answer, Booked, Collector, Outcome, Target};
+pub use collector::{Answer, Booked, Collector, Outcome};
 pub(crate) use endpoint::fresh;
-pub use endpoint::{Endpoint, EndpointId, Health, Signals};
+pub use endpoint::{Endpoint, Health, Signals};
 pub use lease::{Claim, Lease, Member};
 pub use snapshot::Snapshot;
+pub use target::{Target, fingerprint};

@@ -37,8 +37,6 @@ impl Snapshot {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use super::*;
     use crate::clock::Timestamp;
     use crate::fleet::Health;
@@ -46,15 +44,14 @@ mod tests {
 
     #[test]
     fn what_was_published_is_what_is_read() {
-        let labels = BTreeMap::from([("role".into(), "decode".into())]);
-        let mut busy = Endpoint::new("10.0.0.1:8000".parse().unwrap(), labels);
+        let mut busy = Endpoint::new("10.0.0.1:8000".parse().unwrap());
         busy.health = Health::Serving;
         let lora = Lora { max: 2, running: vec![b"sql".as_slice().into()], waiting: vec![b"\xff".as_slice().into()] };
         busy.signals.update(
             Reading { waiting: Some(4), kv_usage: Some(0.25), lora: Some(lora), ..Reading::default() },
             Timestamp(1_796_000_000_000),
         );
-        let unknown = Endpoint::new("[::1]:8001".parse().unwrap(), BTreeMap::new());
+        let unknown = Endpoint::new("[::1]:8001".parse().unwrap());
         let snapshot = Snapshot { version: 7, seed: 9, endpoints: vec![busy, unknown] };
 
         let bytes = snapshot.encode(b"key");

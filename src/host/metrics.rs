@@ -44,6 +44,7 @@ impl Metrics {
             Outcome::WrongPath(_) => "endpoint_picker_scrapes_wrong_path_total",
             Outcome::Failed(_) => "endpoint_picker_scrapes_failed_total",
             Outcome::TimedOut => "endpoint_picker_scrapes_timed_out_total",
+            Outcome::Refused => "endpoint_picker_scrapes_refused_total",
         });
     }
 

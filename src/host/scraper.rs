@@ -1,6 +1,7 @@
 //! Carries out what the collector wants: calls out, books answers, publishes.
 
 use std::rc::Rc;
+use std::time::Duration;
 
 use log::{info, warn};
 use proxy_wasm::hostcalls;
@@ -10,11 +11,14 @@ use super::metrics::Metrics;
 use super::{Keys, random};
 use crate::clock::Timestamp;
 use crate::config::Config;
-use crate::fleet::{Answer, Booked, Claim, Collector, Health, Lease, Member, Snapshot};
+use crate::fleet::{Answer, Booked, Claim, Collector, Health, Lease, Member, Snapshot, fingerprint};
 use crate::store::Store;
 
 /// Names the endpoint to the scrape cluster, which goes to the address in this header and nowhere else.
 const SCRAPE_DESTINATION: &str = "x-endpoint-picker-scrape-destination";
+
+/// The proxy refuses every scrape or none, so one line a minute tells it.
+const BETWEEN_COMPLAINTS: Duration = Duration::from_secs(60);
 
 /// A member of those that may scrape a pool.
 #[derive(Debug)]
@@ -24,12 +28,15 @@ pub(super) struct Scraper {
     member: Member,
     // Only the holder of the lease has one.
     collector: Option<Collector>,
+    complained: Option<Timestamp>,
 }
 
 impl Scraper {
     pub(super) fn new(config: Rc<Config>, by_right: bool, now: Timestamp) -> Self {
         let keys = Keys::of(&config.pool.name);
-        Self { config, keys, member: Member { id: random(), by_right, since: now }, collector: None }
+        let configuration = fingerprint(&config.pool.endpoints, &config.scrape);
+        let member = Member { id: random(), by_right, since: now, configuration };
+        Self { config, keys, member, collector: None, complained: None }
     }
 
     /// Renews or takes the lease, found as `current` with `cas`, and scrapes if it is held.
@@ -49,22 +56,11 @@ impl Scraper {
         for booked in collector.expire(now) {
             report(&self.config, &booked, metrics);
         }
-        let mut published = false;
-        if let Some(snapshot) = collector.news(lease.snapshot + 1) {
-            metrics.fleet(snapshot.endpoints.iter().map(|endpoint| endpoint.health));
-            let snapshot_cas = SharedData.get(&self.keys.snapshot).cas;
-            let value = snapshot.encode(&self.keys.snapshot);
-            published = SharedData.set(&self.keys.snapshot, &value, snapshot_cas);
-            if published {
-                lease.snapshot = snapshot.version;
-            }
+        if collector.publish(&SharedData, &self.keys.snapshot, &mut lease) {
+            metrics.fleet(collector.health());
         }
         // If somebody else was faster, the next tick shows who holds it.
-        let renewed = SharedData.set(&self.keys.lease, &lease.encode(&self.keys.lease), cas);
-        // The version in the lease is what makes workers read.
-        if published && renewed {
-            collector.published();
-        }
+        SharedData.set(&self.keys.lease, &lease.encode(&self.keys.lease), cas);
         self.scrape(metrics, now);
     }
 
@@ -86,13 +82,13 @@ impl Scraper {
 
     fn take_over(&mut self, current: Option<&Lease>, metrics: &mut Metrics, now: Timestamp) {
         let Config { pool, scrape, .. } = &*self.config;
-        let mut collector =
-            Collector::new(pool.endpoints.clone(), scrape.interval, scrape.unhealthy_after, random(), now);
+        let mut collector = Collector::new(pool.endpoints.clone(), scrape, random(), now);
         let value = SharedData.get(&self.keys.snapshot).value;
         if let Some(previous) = value.and_then(|value| Snapshot::decode(&self.keys.snapshot, &value)) {
             collector.inherit(previous);
         }
-        if current.is_some_and(|lease| lease.holder != self.member.id) && !self.member.by_right {
+        let silent = |lease: &Lease| lease.holder != self.member.id && lease.has_expired(now);
+        if current.is_some_and(silent) && !self.member.by_right {
             metrics.took_over();
             warn!("pool {}: the scraper has been silent for a second; this worker scrapes now", pool.name);
         } else {
@@ -126,7 +122,18 @@ impl Scraper {
         for (endpoint, call) in calls {
             match call {
                 Ok(call) => collector.started(endpoint, call, now),
-                Err(_) => report(&self.config, &collector.refused(endpoint), metrics),
+                Err(status) => {
+                    report(&self.config, &collector.refused(endpoint, now), metrics);
+                    let recent = |at| at <= now && now.since(at) < BETWEEN_COMPLAINTS;
+                    if !self.complained.is_some_and(recent) {
+                        self.complained = Some(now);
+                        let cluster = &self.config.scrape.cluster;
+                        warn!(
+                            "the proxy will not send scrapes: is there a cluster named \"{cluster}\" with \
+                             use_http_header? ({status:?})"
+                        );
+                    }
+                }
             }
         }
     }

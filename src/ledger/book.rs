@@ -3,7 +3,7 @@
 //! All amounts are integers, so that what was added can be taken away again to the last bit.
 
 use crate::clock::Timestamp;
-use crate::fleet::EndpointId;
+use crate::id::EndpointId;
 
 /// A request's weight, fixed when it is sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -10,7 +10,7 @@
 //! ended it, so it is closed exactly once. Entries have no time limit: a long generation is work, not a leak.
 //!
 //! A worker also writes down what of the totals is its own. When it dies, another one takes that part out again
-//! ([`members`]).
+//! (`members`).
 
 mod book;
 mod members;
@@ -19,7 +19,7 @@ mod tests;
 
 use crate::clock::Timestamp;
 use crate::envelope;
-use crate::fleet::EndpointId;
+use crate::id::EndpointId;
 use crate::store::Store;
 
 pub use book::{Book, Job, Line};

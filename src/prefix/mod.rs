@@ -15,7 +15,7 @@
 //! only the `a` blocks that were before it: the clock moves on by `a / capacity`, the mean over all blocks. Without this
 //! term an endpoint with a full cache would be believed to hold half as much again as it does.
 //!
-//! Blocks are kept in pages of 32 (see [`page`]), pages in a fixed number of values, so a prompt of 128 blocks takes four
+//! Blocks are kept in pages of 32 (see `page`), pages in a fixed number of values, so a prompt of 128 blocks takes four
 //! reads and at most four writes, and one more of each where it leaves the way of others. Memory has a bound whatever
 //! comes in.
 
@@ -26,7 +26,7 @@ mod tests;
 use hashbrown::HashMap;
 
 use crate::envelope;
-use crate::fleet::EndpointId;
+use crate::id::EndpointId;
 use crate::prompt::Chain;
 use crate::store::Store;
 
@@ -106,6 +106,9 @@ impl Index {
             caches.iter().enumerate().map(|(at, cache)| (page::short(cache.endpoint), at)).collect();
         let mut lookup = Lookup { matched: vec![0; caches.len()], pages: Vec::new() };
         for (number, chain) in chains.iter().enumerate() {
+            if lookup.pages.len() >= MAX_PAGES {
+                break;
+            }
             let mut runs = vec![0; caches.len()];
             let mut start = 0;
             while let Some(hashes) = chain.hashes.get(start..).map(first_page).filter(|hashes| !hashes.is_empty()) {

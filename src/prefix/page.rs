@@ -13,7 +13,7 @@
 //! | 4 each | low half of each block's hash; to take one for another costs no more than a cache miss |
 //! | 9 each | holder: half of its id, depth in blocks, stamp |
 
-use crate::fleet::EndpointId;
+use crate::id::EndpointId;
 
 /// Blocks of a page: of 64 tokens they are 8 KB of text, so that a prompt of 128 KB takes 16 reads.
 pub(super) const BLOCKS: usize = 32;

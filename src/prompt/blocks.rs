@@ -12,14 +12,21 @@ use super::text::MARK;
 /// Bytes that stand for a token: the usual rule of thumb for English text and code.
 pub const BYTES_PER_TOKEN: usize = 4;
 
+/// The most tokens a prompt is taken for: the longest context an open model claims (Llama 4 Scout). A server refuses what
+/// is longer, so it costs no more, whatever a client declares.
+pub const MAX_TOKENS: u32 = 10_000_000;
+
+/// Chains kept of a request; the prompts of a batch beyond them only count as tokens. Each chain costs a look-up of its
+/// own in the index.
+pub const MAX_CHAINS: usize = 256;
+
 /// How prompts are divided into blocks. All who share an index must agree on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Blocks {
     /// Tokens per block, 1..=65536; other values are moved into that range. Larger blocks need less memory and see less
     /// of a short prompt. Default 64, the least the reference endpoint picker allows.
     pub tokens: u32,
-    /// Most blocks hashed per request, over all its chains; also the most chains. Default 2048, which is 131072 tokens
-    /// at 64.
+    /// Most blocks hashed per request, over all its chains. Default 2048, which is 131072 tokens at 64.
     pub max: usize,
     /// Random per deployment, so that nobody outside can craft prompts whose hashes collide.
     pub seed: u64,
@@ -31,18 +38,17 @@ impl Default for Blocks {
     }
 }
 
-/// The blocks of one prompt; a request that batches several prompts has a chain for each.
+/// The blocks of one prompt.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Chain {
-    /// A hash for each full block, in order.
+    /// A hash for each full block, in order; at least one.
     pub hashes: Vec<u64>,
     /// Estimated tokens, those after the last full block included.
     pub tokens: u32,
 }
 
 /// Takes the bytes of prompts and makes chains of them.
-pub(super) struct Chainer<'b> {
-    blocks: &'b Blocks,
+pub(super) struct Chainer {
     /// Bytes of a block.
     size: usize,
     /// Blocks that may still be hashed.
@@ -60,11 +66,10 @@ pub(super) struct Chainer<'b> {
     chains: Vec<Chain>,
 }
 
-impl<'b> Chainer<'b> {
-    pub(super) fn new(blocks: &'b Blocks) -> Self {
+impl Chainer {
+    pub(super) fn new(blocks: &Blocks) -> Self {
         let size = blocks.tokens.clamp(1, 1 << 16) as usize * BYTES_PER_TOKEN;
         Self {
-            blocks,
             size,
             room: blocks.max,
             frozen: false,
@@ -79,17 +84,18 @@ impl<'b> Chainer<'b> {
 
     /// Begins a chain. `root` stands for everything that must agree beside the prompt.
     pub(super) fn begin(&mut self, root: u64) {
-        self.frozen = false;
+        self.frozen = self.chains.len() >= MAX_CHAINS;
         self.parent = root;
         self.partial.clear();
         self.bytes = 0;
     }
 
+    /// A chain without a full block could match nothing, and is not kept.
     pub(super) fn end(&mut self) {
         let tokens = self.bytes.div_ceil(BYTES_PER_TOKEN as u64);
         self.tokens = self.tokens.saturating_add(tokens);
         let hashes = std::mem::take(&mut self.hashes);
-        if self.chains.len() < self.blocks.max {
+        if !hashes.is_empty() {
             self.chains.push(Chain { hashes, tokens: saturate(tokens) });
         }
     }
@@ -119,10 +125,25 @@ impl<'b> Chainer<'b> {
         }
     }
 
+    /// The same eight bytes over and over, `length` bytes in all. Costs as much as what is hashed of them, however long.
+    pub(super) fn repeat(&mut self, unit: [u8; 8], length: usize) {
+        let units = [unit; 32];
+        let run = units.as_flattened();
+        let mut left = length;
+        while left > 0 && self.is_hashing() {
+            let some = run.get(..left).unwrap_or(run);
+            self.push(some);
+            left -= some.len();
+        }
+        self.bytes += left as u64;
+    }
+
     #[inline]
     pub(super) fn push(&mut self, mut bytes: &[u8]) {
+        #[cfg(test)]
+        PUSHES.set(PUSHES.get() + 1);
         self.bytes += bytes.len() as u64;
-        if self.frozen || self.room == 0 {
+        if !self.is_hashing() {
             return;
         }
         while let Some((head, rest)) = bytes.split_at_checked(self.size - self.partial.len()) {
@@ -146,10 +167,17 @@ impl<'b> Chainer<'b> {
     /// A byte that does not complete a block; most escapes are one.
     #[inline]
     fn byte(&mut self, byte: u8) {
+        #[cfg(test)]
+        PUSHES.set(PUSHES.get() + 1);
         self.bytes += 1;
-        if !self.frozen && self.room > 0 {
+        if self.is_hashing() {
             self.partial.push(byte);
         }
+    }
+
+    #[inline]
+    fn is_hashing(&self) -> bool {
+        !self.frozen && self.room > 0
     }
 
     fn block(&mut self, block: &[u8]) {
@@ -159,7 +187,13 @@ impl<'b> Chainer<'b> {
     }
 }
 
-/// The largest count there is, rather than a wrong one.
+/// At most [`MAX_TOKENS`].
 pub(super) fn saturate(tokens: u64) -> u32 {
-    u32::try_from(tokens).unwrap_or(u32::MAX)
+    u32::try_from(tokens).map_or(MAX_TOKENS, |tokens| tokens.min(MAX_TOKENS))
+}
+
+// Work done, which unlike time is the same on every machine.
+#[cfg(test)]
+std::thread_local! {
+    pub(super) static PUSHES: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }

@@ -3,14 +3,15 @@
 //! What the model server will render comes out as one run of bytes: tools, system, messages; in a message role, content
 //! and then the rest. Parts are framed with marks that no text can contain, so `role` and `content` cannot be confused
 //! with other ways of dividing the same letters, and nothing depends on what comes later, so a conversation that grows
-//! keeps all it had. The three chat dialects share the form: the same conversation is the same chain.
+//! keeps all it had. The three chat dialects share the form: the same conversation is the same chain. Members that no
+//! table knows come last, for they may be part of the prompt; those known to be none are left out.
 //!
 //! A body that was cut must give the start of what the whole body gives. So in an object that was cut only the leading
 //! members of the canonical order count, and only while none of them is missing: whatever was not seen might have come
 //! first. From there on the chain is frozen: the rest of what was read only counts as tokens.
 
 use super::blocks::{BYTES_PER_TOKEN, Chainer};
-use super::json::{Cursor, Fields, Value};
+use super::json::{Cursor, Fields, Text, Value};
 use super::media;
 
 /// How a member enters the form.
@@ -20,6 +21,8 @@ enum Shape {
     Bare,
     /// A text, or any JSON without its white space.
     Plain,
+    /// JSON, as it is or as the text of it.
+    Json,
     /// What sort of part or message it is; the sorts that mean plain text are as good as absent.
     Kind,
     /// A text or a list of parts.
@@ -30,7 +33,7 @@ enum Shape {
     Media,
 }
 
-use Shape::{Bare, Calls, Content, Kind, Media, Plain};
+use Shape::{Bare, Calls, Content, Json, Kind, Media, Plain};
 
 struct Table<const N: usize> {
     /// In canonical order. Appending keeps old hashes.
@@ -42,7 +45,7 @@ struct Table<const N: usize> {
 }
 
 /// A message of a chat, or an item of a Responses input.
-static MESSAGE: Table<15> = Table {
+static MESSAGE: Table<21> = Table {
     members: [
         (b"role", Plain),
         (b"content", Content),
@@ -55,10 +58,16 @@ static MESSAGE: Table<15> = Table {
         (b"reasoning", Plain),
         (b"refusal", Plain),
         (b"call_id", Plain),
-        (b"arguments", Plain),
+        (b"arguments", Json),
         (b"output", Content),
         (b"summary", Content),
         (b"encrypted_content", Plain),
+        (b"input", Plain),
+        (b"action", Plain),
+        (b"code", Plain),
+        (b"queries", Plain),
+        (b"results", Plain),
+        (b"audio", Media),
     ],
     lead: 2,
     tag: b'a',
@@ -95,10 +104,26 @@ static PART: Table<21> = Table {
 
 /// A tool call.
 static CALL: Table<5> = Table {
-    members: [(b"id", Plain), (b"type", Plain), (b"function", Calls), (b"name", Plain), (b"arguments", Plain)],
+    members: [(b"id", Plain), (b"type", Plain), (b"function", Calls), (b"name", Plain), (b"arguments", Json)],
     lead: 0,
     tag: b'0',
 };
+
+/// Members that models are not shown: bookkeeping of servers and clients.
+const IGNORED: [&[u8]; 9] = [
+    b"annotations",
+    b"cache_control",
+    b"created_at",
+    b"id",
+    b"index",
+    b"logprobs",
+    b"metadata",
+    b"signature",
+    b"status",
+];
+
+/// Unknown members of one object whose order makes no difference; more are taken as they stand, for sorting has its price.
+const MAX_SORTED: usize = 32;
 
 /// Objects inside objects that are put in order; deeper ones go in as they stand. A tool result with parts needs four.
 const MAX_DEPTH: u32 = 4;
@@ -107,16 +132,16 @@ const MAX_DEPTH: u32 = 4;
 const BILLING_HEADER: &[u8] = b"x-anthropic-billing-header";
 
 /// Writes prompts in the canonical form.
-pub(super) struct Form<'b> {
-    pub(super) chainer: Chainer<'b>,
+pub(super) struct Form {
+    pub(super) chainer: Chainer,
     seed: u64,
     depth: u32,
     /// The body ended inside a picture or the like: what is missing is mostly data, not text.
     pub(super) cut_in_media: bool,
 }
 
-impl<'b> Form<'b> {
-    pub(super) fn new(chainer: Chainer<'b>, seed: u64) -> Self {
+impl Form {
+    pub(super) fn new(chainer: Chainer, seed: u64) -> Self {
         Self { chainer, seed, depth: 0, cut_in_media: false }
     }
 
@@ -163,26 +188,27 @@ impl<'b> Form<'b> {
     /// An object in its place in a list, framed.
     fn record<const N: usize>(&mut self, cursor: &mut Cursor<'_>, table: &Table<N>) {
         self.chainer.mark(b'{');
-        let before = cursor.rest();
-        let fields = table.read(cursor);
-        self.members(&fields, table, cursor.since(before));
+        let record = table.read(cursor);
+        self.members(&record, table);
         self.chainer.mark(b'}');
     }
 
-    fn members<const N: usize>(&mut self, fields: &Fields<'_, N>, table: &Table<N>, raw: &[u8]) {
-        let mut known = false;
+    fn members<const N: usize>(&mut self, record: &Record<'_, N>, table: &Table<N>) {
+        let Record { fields, others } = record;
         let tagged = table.members.iter().zip(table.tag..);
         for (place, (value, ((_, shape), tag))) in fields.found.iter().zip(tagged).enumerate() {
             self.freeze_if(!fields.whole && (value.is_none() || place >= table.lead));
             let Some(value) = value else { continue };
-            known |= *shape != Kind;
             if !value.is_empty() {
                 self.member(*value, *shape, tag);
             }
             self.freeze_if(value.cut);
         }
-        if !known && fields.whole {
-            self.unknown(Value { raw, cut: false });
+        for (key, value) in others {
+            self.chainer.mark(table.tag + N as u8);
+            self.chainer.text(*key);
+            self.chainer.mark(b'=');
+            self.unknown(*value);
         }
     }
 
@@ -197,7 +223,14 @@ impl<'b> Form<'b> {
         match shape {
             _ if self.depth > MAX_DEPTH => self.plain(value),
             Bare | Plain | Kind => self.plain(value),
-            Content => self.content(value),
+            Json => self.json(value),
+            Content => {
+                self.content(value);
+                // Of a part, where the next part of the message would look like one more of this.
+                if self.depth > 1 {
+                    self.chainer.mark(b']');
+                }
+            }
             Calls => self.calls(value),
             Media => self.media(value),
         }
@@ -207,35 +240,26 @@ impl<'b> Form<'b> {
     /// A text, or parts with a mark between them.
     fn content(&mut self, content: Value<'_>) {
         if content.is_object() {
-            let fields = PART.read(&mut content.cursor());
-            return self.members(&fields, &PART, content.raw);
+            return self.members(&PART.read(&mut content.cursor()), &PART);
         }
         if !content.is_array() {
             return self.plain(content);
-        }
-        let nested = self.depth > 1;
-        if nested {
-            self.chainer.mark(b'[');
         }
         let mut cursor = content.cursor();
         cursor.enter();
         let mut first = true;
         while let Some(byte) = cursor.element() {
-            let before = cursor.rest();
             let part = (byte == b'{').then(|| PART.read(&mut cursor));
-            if first && part.as_ref().is_some_and(is_billing_header) {
+            if first && part.as_ref().is_some_and(|part| is_billing_header(&part.fields)) {
                 continue;
             }
             if !std::mem::take(&mut first) {
                 self.chainer.mark(b',');
             }
             match part {
-                Some(fields) => self.members(&fields, &PART, cursor.since(before)),
+                Some(part) => self.members(&part, &PART),
                 None => cursor.value().into_iter().for_each(|value| self.plain(value)),
             }
-        }
-        if nested {
-            self.chainer.mark(b']');
         }
         self.freeze_if(content.cut);
     }
@@ -259,12 +283,25 @@ impl<'b> Form<'b> {
         self.freeze_if(calls.cut);
     }
 
-    /// An object with no member that is known: a kind of part that is newer than this table.
+    /// A member that is newer than the tables.
     fn unknown(&mut self, value: Value<'_>) {
         if media::is_bulky(value.raw) {
             self.media(value);
         } else {
             self.plain(value);
+        }
+    }
+
+    /// Arguments of a call: most clients send them as text, but what the model sees is made from the JSON in it.
+    fn json(&mut self, value: Value<'_>) {
+        let Some(text) = value.text() else { return self.plain(value) };
+        let inside = text.to_vec();
+        let raw = inside.trim_ascii_start();
+        match raw.first() {
+            Some(b'{') => self.plain(Value { raw, cut: value.cut }),
+            // It may still become an object.
+            None if value.cut => self.chainer.freeze(),
+            _ => self.chainer.text(text),
         }
     }
 
@@ -274,17 +311,24 @@ impl<'b> Form<'b> {
             return self.chainer.text(text);
         }
         let mut cursor = value.cursor();
+        let mut after_word = false;
         while let Some(first) = cursor.peek() {
             if matches!(first, b'{' | b'}' | b'[' | b']' | b',' | b':') {
                 cursor.take();
                 self.chainer.push(&[first]);
+                after_word = false;
                 continue;
             }
             let Some(token) = cursor.value() else { break };
+            // Only where it is not JSON after all; then white space matters.
+            if std::mem::replace(&mut after_word, true) {
+                self.chainer.push(b" ");
+            }
             match token.text() {
                 Some(text) => {
                     self.chainer.push(b"\"");
-                    self.chainer.text(text);
+                    // A text that never ends need not be cut: it may be from a model that stopped there.
+                    self.chainer.text(Text { cut: text.cut && value.cut, ..text });
                     self.chainer.mark(b'"');
                 }
                 None => {
@@ -304,12 +348,7 @@ impl<'b> Form<'b> {
         let payload = media::payload(value);
         // Seven bits a byte, so that no mark can appear in it.
         let digest = (media::digest(payload, self.seed) & u64::from_le_bytes([0x7F; 8])).to_le_bytes();
-        let mut bytes = media::tokens(payload) as usize * BYTES_PER_TOKEN;
-        while bytes > 0 {
-            let some = digest.get(..bytes).unwrap_or(&digest);
-            self.chainer.push(some);
-            bytes -= some.len();
-        }
+        self.chainer.repeat(digest, media::tokens(payload) as usize * BYTES_PER_TOKEN);
     }
 
     fn freeze_if(&mut self, cut: bool) {
@@ -319,9 +358,25 @@ impl<'b> Form<'b> {
     }
 }
 
+/// An object as its table sees it.
+struct Record<'a, const N: usize> {
+    fields: Fields<'a, N>,
+    others: Vec<(Text<'a>, Value<'a>)>,
+}
+
 impl<const N: usize> Table<N> {
-    fn read<'a>(&self, cursor: &mut Cursor<'a>) -> Fields<'a, N> {
-        cursor.fields(|key| self.members.iter().position(|(wanted, _)| *wanted == key))
+    fn read<'a>(&self, cursor: &mut Cursor<'a>) -> Record<'a, N> {
+        let mut others = Vec::new();
+        let index = |key: &[u8]| self.members.iter().position(|(wanted, _)| *wanted == key);
+        let fields = cursor.fields(index, |key, value| {
+            if !value.is_empty() && !IGNORED.contains(&key.raw) {
+                others.push((key, value));
+            }
+        });
+        if others.len() <= MAX_SORTED {
+            others.sort_by(|(one, _), (other, _)| one.raw.cmp(other.raw));
+        }
+        Record { fields, others }
     }
 }
 

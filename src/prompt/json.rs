@@ -117,9 +117,14 @@ impl<'a> Cursor<'a> {
         Some(Value { raw: self.since(before), cut: !closed })
     }
 
-    /// Reads the object the cursor is at and steps over it. `index` gives the place of a wanted key. Of a repeated key
-    /// the last one counts, as in the parsers of the model servers; `null` is the same as absent.
-    pub(super) fn fields<const N: usize>(&mut self, index: impl Fn(&[u8]) -> Option<usize>) -> Fields<'a, N> {
+    /// Reads the object the cursor is at and steps over it. `index` gives the place of a wanted key; `other` takes the
+    /// members whose key has none. Of a repeated key the last one counts, as in the parsers of the model servers; `null`
+    /// is the same as absent.
+    pub(super) fn fields<const N: usize>(
+        &mut self,
+        index: impl Fn(&[u8]) -> Option<usize>,
+        mut other: impl FnMut(Text<'a>, Value<'a>),
+    ) -> Fields<'a, N> {
         let mut found = array::from_fn(|_| None);
         self.enter();
         loop {
@@ -140,9 +145,11 @@ impl<'a> Cursor<'a> {
                         continue;
                     }
                     let value = self.value().filter(|value| value.raw != b"null");
-                    let place = key.and_then(|key| if key.is_plain() { index(key.raw) } else { index(&key.to_vec()) });
-                    if let Some(slot) = place.and_then(|place| found.get_mut(place)) {
-                        *slot = value;
+                    let Some(key) = key else { continue };
+                    let place = if key.is_plain() { index(key.raw) } else { index(&key.to_vec()) };
+                    match place.map(|place| found.get_mut(place)) {
+                        Some(slot) => slot.into_iter().for_each(|slot| *slot = value),
+                        None => value.into_iter().for_each(|value| other(key, value)),
                     }
                 }
             }
@@ -172,12 +179,8 @@ impl<'a> Cursor<'a> {
         Some(*first)
     }
 
-    pub(super) fn rest(&self) -> &'a [u8] {
-        self.rest
-    }
-
     /// The bytes between an earlier `rest` and here.
-    pub(super) fn since(&self, before: &'a [u8]) -> &'a [u8] {
+    fn since(&self, before: &'a [u8]) -> &'a [u8] {
         before.get(..before.len() - self.rest.len()).unwrap_or(before)
     }
 

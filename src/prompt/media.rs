@@ -1,6 +1,6 @@
 //! Pictures, sounds and files inside a prompt: told apart by a digest, sized by a guess, never kept.
 
-use xxhash_rust::xxh3::xxh3_64_with_seed;
+use xxhash_rust::xxh3::Xxh3;
 
 use super::json::{Text, Value};
 
@@ -11,11 +11,12 @@ pub(super) const DEFAULT_TOKENS: u32 = 640 * 360 / PIXELS_PER_TOKEN as u32;
 /// The reference endpoint picker's rule for a picture of known size.
 const PIXELS_PER_TOKEN: u64 = 1024;
 
-/// 4096 x 4096: engines scale larger pictures down, and a header can claim anything.
+/// 4096 x 4096, and the most that Qwen's models take by default: engines scale larger pictures down, and a header can
+/// claim anything.
 const MAX_TOKENS: u64 = 16384;
 
-/// How much of either end goes into the digest.
-const DIGEST_ENDS: usize = 1024;
+/// A longer value that nobody described is taken for data.
+const BULKY: usize = 4096;
 
 /// The base64 of a picture that is searched for its size.
 const HEADER_BASE64: usize = 2048;
@@ -24,7 +25,7 @@ const HEADER_BASE64: usize = 2048;
 pub(super) fn payload(value: Value<'_>) -> Text<'_> {
     const KEYS: [&[u8]; 5] = [b"url", b"data", b"file_data", b"file_url", b"file_id"];
     let carried = if value.is_object() {
-        let fields = value.cursor().fields::<5>(|key| KEYS.iter().position(|wanted| *wanted == key));
+        let fields = value.cursor().fields::<5>(|key| KEYS.iter().position(|wanted| *wanted == key), |_, _| ());
         fields.found.into_iter().flatten().find_map(Value::text)
     } else {
         value.text()
@@ -32,22 +33,11 @@ pub(super) fn payload(value: Value<'_>) -> Text<'_> {
     carried.unwrap_or(Text { raw: value.raw, cut: value.cut })
 }
 
-/// Length and both ends: enough to tell two pictures apart, whatever their size.
+/// Tells two of them apart, wherever they differ and however they are escaped.
 pub(super) fn digest(payload: Text<'_>, seed: u64) -> u64 {
-    let mut length = 0usize;
-    payload.pieces(|piece| length += piece.len());
-    let tail = length.saturating_sub(DIGEST_ENDS).max(DIGEST_ENDS);
-    let mut ends = Vec::with_capacity(8 + 2 * DIGEST_ENDS);
-    ends.extend_from_slice(&(length as u64).to_le_bytes());
-    let mut at = 0usize;
-    payload.pieces(|piece| {
-        let head = DIGEST_ENDS.saturating_sub(at).min(piece.len());
-        ends.extend_from_slice(piece.get(..head).unwrap_or_default());
-        let skipped = tail.saturating_sub(at).max(head);
-        ends.extend_from_slice(piece.get(skipped..).unwrap_or_default());
-        at += piece.len();
-    });
-    xxh3_64_with_seed(&ends, seed)
+    let mut hasher = Xxh3::with_seed(seed);
+    payload.pieces(|piece| hasher.update(piece));
+    hasher.digest()
 }
 
 /// Estimated prompt tokens of a part.
@@ -111,5 +101,5 @@ fn big_endian(bytes: &[u8]) -> u64 {
 
 /// Whether a value that nobody described is so long that it is data rather than text.
 pub(super) fn is_bulky(raw: &[u8]) -> bool {
-    raw.len() > 4 * DIGEST_ENDS
+    raw.len() > BULKY
 }

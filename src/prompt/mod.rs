@@ -8,6 +8,10 @@
 //! less in it, down to an empty one. A body that was cut gives the first blocks of the whole one, with one exception:
 //! fields that come before the messages in the canonical order (model, tools) and after the cut in the body cannot be
 //! known. Such a body still gets blocks, and they agree with those of other bodies cut in the same way.
+//!
+//! With `previous_response_id` the server puts a conversation that it stored between the instructions and the input. So
+//! the id stands there in the form: tools and instructions match as ever, and the input matches only after the same id,
+//! for it is not at the place in the prompt that it seems to be.
 
 mod blocks;
 mod dialect;
@@ -20,7 +24,7 @@ mod text;
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-pub use self::blocks::{BYTES_PER_TOKEN, Blocks, Chain};
+pub use self::blocks::{BYTES_PER_TOKEN, Blocks, Chain, MAX_CHAINS, MAX_TOKENS};
 pub use self::dialect::Dialect;
 
 use self::blocks::{Chainer, saturate};
@@ -37,9 +41,9 @@ pub struct Prompt {
     pub model: Option<Box<[u8]>>,
     /// The adapter in `lora_path` (SGLang); elsewhere an adapter is named as the model.
     pub adapter: Option<Box<[u8]>>,
-    /// A chain for each prompt in the request.
+    /// A chain for each prompt in the request that fills a block, at most [`MAX_CHAINS`].
     pub chains: Vec<Chain>,
-    /// Estimated prompt tokens, what lies beyond the bytes read included.
+    /// Estimated prompt tokens, what lies beyond the bytes read included, at most [`MAX_TOKENS`].
     pub tokens: u32,
     /// The most tokens the client wants generated.
     pub max_output_tokens: Option<u32>,
@@ -98,7 +102,7 @@ macro_rules! request {
 
             fn scan(cursor: &mut Cursor<'a>) -> Self {
                 let index = |key: &[u8]| Self::KEYS.iter().position(|wanted| wanted.as_bytes() == key);
-                let [$($field),*] = cursor.fields(index).found;
+                let [$($field),*] = cursor.fields(index, |_, _| ()).found;
                 Self { $($field),* }
             }
         }
@@ -151,7 +155,7 @@ impl Request<'_> {
     fn max_output_tokens(&self) -> Option<u32> {
         let nested = |object: Option<Value<'_>>| {
             let object = object.filter(|object| object.is_object())?;
-            let [limit] = object.cursor().fields(|key| (key == b"max_new_tokens").then_some(0)).found;
+            let [limit] = object.cursor().fields(|key| (key == b"max_new_tokens").then_some(0), |_, _| ()).found;
             limit.and_then(Value::count)
         };
         let direct = [self.max_completion_tokens, self.max_output_tokens, self.max_tokens];
@@ -164,27 +168,23 @@ impl Request<'_> {
 }
 
 /// Makes chains of a request.
-struct Reader<'b> {
-    form: Form<'b>,
+struct Reader {
+    form: Form,
     root: u64,
 }
 
-impl Reader<'_> {
+impl Reader {
     /// One prompt, rendered from a conversation.
     fn chat(&mut self, request: &Request<'_>, messages: Option<Value<'_>>) {
         let tools = request.tools.or(request.functions);
         let system = request.system.or(request.instructions);
-        let sections = [tools, request.documents, request.previous_response_id];
-        if messages.or(system).is_none() && sections.iter().all(Option::is_none) {
-            return;
-        }
         self.form.chainer.begin(self.root);
-        for (section, tag) in sections.into_iter().zip([b'T', b'D', b'R']) {
-            self.form.section(tag, section);
-        }
+        self.form.section(b'T', tools);
+        self.form.section(b'D', request.documents);
         if let Some(system) = system {
             self.form.message(b"system", system);
         }
+        self.form.section(b'R', request.previous_response_id);
         if let Some(messages) = messages {
             self.form.conversation(messages);
         }

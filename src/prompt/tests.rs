@@ -1,9 +1,11 @@
 use super::*;
 
+mod alike;
 mod bad_input;
 mod cut;
 mod forms;
 mod images;
+mod work;
 
 /// A block per 4 bytes: nothing that differs can hide in the last, partial block.
 const FINE: Blocks = Blocks { tokens: 1, max: 1 << 20, seed: 7 };

@@ -1,8 +1,9 @@
 //! From a Prometheus text to the signals a router needs.
 //!
 //! [`read`] goes once over the bytes of a whole body. A line whose name is not wanted costs a look at eight bytes; a
-//! wanted one is read where it lies, without allocation. A malformed line, and a value that cannot be (NaN, infinite,
-//! negative, too large), is passed over alone. What is not in the text stays `None`: unknown is neither zero nor full.
+//! wanted one is read where it lies, without allocation. What is not in the text stays `None`: unknown is neither zero nor
+//! full. So does a signal of which any part is malformed or cannot be (NaN, infinite, negative, too large): the rest of a
+//! sum is not the sum.
 //!
 //! A body that was cut off can end inside a number and still be well-formed, so whoever fetched it compares lengths and
 //! refuses it before it comes here.
@@ -13,6 +14,7 @@ mod metric_spec;
 mod poller;
 mod reading;
 mod series;
+mod settings;
 mod signal;
 mod spec;
 mod tally;
@@ -28,6 +30,7 @@ pub use lora::{MAX_ADAPTER_NAME, MAX_ADAPTERS};
 pub use metric_spec::{MetricSpec, SpecError};
 pub use poller::Poller;
 pub use reading::{Lora, Reading, Signal};
+pub use settings::Settings;
 pub use spec::{CustomSignals, EngineSpec};
 
 use tally::Tally;
@@ -54,8 +57,9 @@ pub fn read_counting(text: &[u8], spec: &EngineSpec) -> Result<(Reading, Cut), S
     for line in text::lines(text) {
         if let Some((family, rest)) = spec.sampled(line) {
             known = true;
-            if let Some(value) = text::sample(rest, &mut labels) {
-                tally.add(family, &labels, value);
+            match text::sample(rest, &mut labels) {
+                Some(value) => tally.add(family, &labels, value),
+                None => tally.spoil(family),
             }
         } else if !known {
             known = text::described(line).is_some_and(|name| spec.family(name).is_some());

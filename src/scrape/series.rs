@@ -2,7 +2,8 @@
 //!
 //! One server may show a metric many times. Data-parallel ranks are parts of a whole and are combined. Ranks of tensor,
 //! pipeline and expert parallelism work on the same requests and show the same number: they count once. A scheduler with
-//! priorities may show a total (`priority=""`) beside its parts: the total counts if there is one.
+//! priorities may show a total (`priority=""`) beside its parts: the total counts if there is one. A series without a
+//! usable value is kept as unknown, for a sum without it would be too small.
 
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
@@ -40,7 +41,8 @@ impl Identity {
 #[derive(Clone, Copy, Debug)]
 struct Series {
     identity: Identity,
-    value: f64,
+    /// `None`: unknown.
+    value: Option<f64>,
 }
 
 /// The series of one metric.
@@ -49,10 +51,13 @@ pub(super) struct SeriesSet(Vec<Series>);
 
 impl SeriesSet {
     /// False if there are too many.
-    pub(super) fn add(&mut self, identity: Identity, value: f64) -> bool {
+    pub(super) fn add(&mut self, identity: Identity, value: Option<f64>) -> bool {
         if let Some(replica) = self.0.iter_mut().find(|series| series.identity == identity) {
-            // Replicas are set one after the other; the greatest does not depend on the order of the lines.
-            replica.value = replica.value.max(value);
+            // Replicas are set one after the other; the greatest does not depend on the order of the lines. Values are
+            // finite; `None` is below all of them, so one replica that knows is enough.
+            if replica.value < value {
+                replica.value = value;
+            }
         } else if self.0.len() < MAX_SERIES {
             self.0.push(Series { identity, value });
         } else {
@@ -62,20 +67,21 @@ impl SeriesSet {
     }
 
     pub(super) fn sum(&self) -> Option<f64> {
-        self.first()?;
-        Some(self.values().sum())
+        self.values().next()?;
+        self.values().sum()
     }
 
     pub(super) fn mean(&self) -> Option<f64> {
         Some(self.sum()? / self.values().count() as f64)
     }
 
+    /// The first that is known.
     pub(super) fn first(&self) -> Option<f64> {
-        self.values().next()
+        self.values().flatten().next()
     }
 
     /// Totals, and parts that have no total.
-    fn values(&self) -> impl Iterator<Item = f64> {
+    fn values(&self) -> impl Iterator<Item = Option<f64>> {
         let is_total_of = |total: &Series, group| total.identity == Identity { group, part: None };
         let counts = move |series: &&Series| {
             let Identity { group, part } = series.identity;
@@ -93,7 +99,8 @@ mod tests {
         let mut set = SeriesSet::default();
         for (labels, value) in series {
             let labels = labels.iter().map(|(name, value)| Label { name: name.as_bytes(), value: value.as_bytes() });
-            assert!(set.add(Identity::of(&labels.collect::<Vec<_>>()), *value));
+            let value = (!value.is_nan()).then_some(*value);
+            assert!(set.add(Identity::of(&labels.collect::<Vec<_>>()), value));
         }
         set
     }
@@ -133,9 +140,23 @@ mod tests {
     }
 
     #[test]
+    fn a_rank_that_does_not_know_makes_the_sum_unknown() {
+        let set = set(&[(&[("dp_rank", "0")], f64::NAN), (&[("dp_rank", "1")], 0.0)]);
+        assert_eq!((set.sum(), set.mean(), set.first()), (None, None, Some(0.0)));
+    }
+
+    #[test]
+    fn what_a_replica_or_the_total_knows_is_known() {
+        let replicas = set(&[(&[("tp_rank", "0")], f64::NAN), (&[("tp_rank", "1")], 3.0)]);
+        assert_eq!(replicas.sum(), Some(3.0));
+        let total = set(&[(&[("priority", "")], 3.0), (&[("priority", "1")], f64::NAN)]);
+        assert_eq!(total.sum(), Some(3.0));
+    }
+
+    #[test]
     fn too_many_series_are_told() {
         let mut set = SeriesSet::default();
-        let kept = (0..1_000).filter(|&group| set.add(Identity { group, part: None }, 1.0)).count();
+        let kept = (0..1_000).filter(|&group| set.add(Identity { group, part: None }, Some(1.0))).count();
         assert_eq!((kept, set.sum()), (MAX_SERIES, Some(MAX_SERIES as f64)));
     }
 }

@@ -19,6 +19,8 @@ pub(super) struct Tally<'a, 's> {
 struct Slot<'a> {
     series: SeriesSet,
     adapters: NewestSet<'a>,
+    /// A line that may belong here could not be read.
+    spoiled: bool,
 }
 
 impl<'a, 's> Tally<'a, 's> {
@@ -31,12 +33,19 @@ impl<'a, 's> Tally<'a, 's> {
         let identity = Identity::of(labels);
         for source in family.sources.iter().filter(|source| source.matches(labels)) {
             let Some(slot) = self.slots.get_mut(source.slot) else { continue };
-            let Some(value) = source.number(labels, value) else { continue };
-            let kept = match source.kind {
-                SignalKind::Lora => slot.adapters.add(labels, value),
-                _ => slot.series.add(identity, value),
+            let kept = match (source.kind, source.number(labels, value)) {
+                (SignalKind::Lora, Some(value)) => slot.adapters.add(labels, value),
+                (SignalKind::Lora, None) => true,
+                (_, value) => slot.series.add(identity, value),
             };
             self.cut.series = self.cut.series.saturating_add(u32::from(!kept));
+        }
+    }
+
+    /// Notes a sample of `family` whose labels could not be read.
+    pub(super) fn spoil(&mut self, family: &Family) {
+        for source in &family.sources {
+            self.slots.get_mut(source.slot).into_iter().for_each(|slot| slot.spoiled = true);
         }
     }
 
@@ -55,12 +64,10 @@ impl<'a, 's> Tally<'a, 's> {
         (Reading { lora: lora.map(|(lora, _)| lora), ..reading }, self.cut)
     }
 
-    /// The first alternative that is there.
+    /// The first alternative that is known, with all its terms.
     fn number(&self, kind: SignalKind) -> Option<f64> {
-        self.alternatives(kind).find_map(|slots| {
-            let terms = slots.iter().filter_map(|slot| kind.combined(&slot.series));
-            terms.reduce(|sum, term| sum + term)
-        })
+        let term = |slot: &Slot<'_>| if slot.spoiled { None } else { kind.combined(&slot.series) };
+        self.alternatives(kind).find_map(|slots| slots.iter().map(term).sum())
     }
 
     fn adapters(&self) -> Option<(Lora, u32)> {

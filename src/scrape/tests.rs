@@ -116,6 +116,17 @@ mod names {
     }
 
     #[test]
+    fn a_term_of_a_sum_that_is_missing_is_not_zero() {
+        for text in [
+            "lmdeploy:num_requests_waiting 0\n# TYPE lmdeploy:num_api_requests_waiting gauge\n",
+            "lmdeploy:num_requests_waiting 0\nlmdeploy:num_api_requests_waiting NaN\n",
+            "lmdeploy:num_api_requests_waiting 3\n",
+        ] {
+            assert_eq!(waiting(text), None, "{text}");
+        }
+    }
+
+    #[test]
     fn a_block_size_label_that_is_none_is_unknown() {
         let text = r#"vllm:cache_config_info{_block_size_resolved="True",block_size="None",num_gpu_blocks="7"} 1"#;
         assert_eq!((auto(text).block_size, auto(text).num_blocks), (None, Some(7)));
@@ -234,9 +245,20 @@ mod odd_texts {
     }
 
     #[test]
-    fn a_rank_that_does_not_know_is_left_out() {
-        let text = "vllm:kv_cache_usage_perc{engine=\"0\"} 0.5\nvllm:kv_cache_usage_perc{engine=\"1\"} NaN\n";
-        assert_eq!(auto(text).kv_usage, Some(0.5));
+    fn a_rank_that_does_not_know_makes_the_signal_unknown_and_not_smaller() {
+        for value in ["NaN", "-1", "1x", "", "+Inf"] {
+            let ranks = |name: &str| format!("{name}{{engine=\"0\"}} {value}\n{name}{{engine=\"1\"}} 0\n");
+            assert_eq!(waiting(&ranks("vllm:num_requests_waiting")), None, "{value}");
+            assert_eq!(auto(&ranks("vllm:kv_cache_usage_perc")).kv_usage, None, "{value}");
+        }
+    }
+
+    #[test]
+    fn a_rank_whose_line_is_malformed_makes_the_signal_unknown_and_not_smaller() {
+        for bad in ["{", "{engine=\"1", "{engine=1} 5"] {
+            let text = format!("vllm:num_requests_waiting{{engine=\"0\"}} 0\nvllm:num_requests_waiting{bad}\n");
+            assert_eq!(waiting(&text), None, "{bad}");
+        }
     }
 
     #[test]

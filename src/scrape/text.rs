@@ -36,8 +36,8 @@ pub(super) fn described(line: &[u8]) -> Option<&[u8]> {
     matches!(keyword, b"TYPE" | b"HELP").then(|| token(rest).0)
 }
 
-/// What follows the name in a sample: fills `labels`, gives the value. `None` if the line is malformed. A timestamp and
-/// an exemplar after the value are passed over.
+/// What follows the name in a sample: fills `labels`, gives the value, NaN if it is malformed. `None` if the labels are, so
+/// that nobody can tell whose value it is. A timestamp and an exemplar after the value are passed over.
 pub(super) fn sample<'a>(rest: &'a [u8], labels: &mut Vec<Label<'a>>) -> Option<f64> {
     labels.clear();
     let rest = match rest.trim_ascii_start().strip_prefix(b"{") {
@@ -45,9 +45,9 @@ pub(super) fn sample<'a>(rest: &'a [u8], labels: &mut Vec<Label<'a>>) -> Option<
         None => rest,
     };
     let (value, rest) = token(rest);
-    let value = number(value)?;
     let (timestamp, _) = token(rest);
-    (timestamp.is_empty() || timestamp.starts_with(b"#") || number(timestamp).is_some()).then_some(value)
+    let ends = timestamp.is_empty() || timestamp.starts_with(b"#") || number(timestamp).is_some();
+    Some(number(value).filter(|_| ends).unwrap_or(f64::NAN))
 }
 
 /// A decimal number, which may be NaN or infinite.
@@ -166,12 +166,15 @@ mod tests {
     }
 
     #[test]
-    fn a_malformed_sample_is_none() {
+    fn a_malformed_value_is_no_number() {
+        for rest in ["", " ", " x", " 1 x", "{a=\"b\"}", " 0x10", " 1_000"] {
+            assert!(parse(rest).unwrap().1.is_nan(), "{rest}");
+        }
+    }
+
+    #[test]
+    fn malformed_labels_are_none() {
         for rest in [
-            "",
-            " ",
-            " x",
-            " 1 x",
             "{",
             "{a",
             "{a=",
@@ -180,11 +183,8 @@ mod tests {
             "{a=\"b\" c=\"d\"} 1",
             "{,} 1",
             "{=\"b\"} 1",
-            "{a=\"b\"}",
             "{a} 3 # {b=\"c\"} 1",
             "{a=\"b\\",
-            " 0x10",
-            " 1_000",
         ] {
             assert_eq!(parse(rest), None, "{rest}");
         }

@@ -8,6 +8,7 @@ mod configuration;
 mod destination;
 mod failure;
 mod paths;
+mod workers;
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};

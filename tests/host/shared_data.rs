@@ -15,7 +15,8 @@ fn a_snapshot_that_did_not_change_is_not_read_again() {
     let (proxy, worker) = ready(pool(2));
     let snapshot = key(&proxy, "snapshot");
     (1..=2).for_each(|n| proxy.server(&address(n), Server::Hangs));
-    proxy.run_for(ms(1_500));
+    // Until they count as unreachable.
+    proxy.run_for(ms(4_000));
 
     let reads = proxy.world().shared.reads(&snapshot);
     proxy.run_for(ms(1_000));

@@ -1,7 +1,7 @@
 //! Exactly one scrapes, and there is always one.
 
-use crate::fixture::{CHAT, chat, ms, pool, ready};
-use crate::proxy::{Proxy, Status, Worker};
+use crate::fixture::{CHAT, address, chat, ms, pool, ready};
+use crate::proxy::{Proxy, Server, Status, Worker};
 
 /// How many of `workers` scraped since `since`.
 fn scrapers(proxy: &Proxy, workers: &[&Worker], since: u64) -> usize {
@@ -104,6 +104,40 @@ fn a_race_for_a_new_lease_has_one_winner() {
     let since = now(&proxy);
     proxy.run_for(ms(3_000));
     assert_eq!(scrapers(&proxy, &workers.iter().collect::<Vec<_>>(), since), 1);
+}
+
+#[test]
+fn a_race_for_the_lease_of_a_dead_singleton_has_one_winner() {
+    let proxy = Proxy::envoy(pool(4));
+    let (scraper, workers) = (proxy.scraper(), [proxy.worker(), proxy.worker()]);
+    proxy.run_for(ms(500));
+    scraper.traps();
+    let death = now(&proxy);
+    // One finds the lease run out, and before it writes, the other has taken it.
+    while proxy.metric("endpoint_picker_scraper_takeovers_total") == 0 {
+        workers[1].interrupts();
+        proxy.run_for(ms(1));
+    }
+    proxy.run_for(ms(3_000));
+    assert_eq!(scrapers(&proxy, &workers.iter().collect::<Vec<_>>(), death), 1);
+    assert_eq!(proxy.metric("endpoint_picker_scraper_takeovers_total"), 1);
+}
+
+#[test]
+fn a_new_configuration_is_scraped_at_once_although_the_proxy_keeps_the_old_context() {
+    let proxy = Proxy::envoy(pool(2));
+    (1..=3).for_each(|n| proxy.server(&address(n), Server::vllm(0, 0, 0.1)));
+    let old = [proxy.worker(), proxy.worker()];
+    proxy.run_for(ms(3_000));
+
+    let new = [0; 2].map(|_| proxy.start("picker", pool(3).to_string()).unwrap());
+    proxy.run_for(ms(200));
+    let since = now(&proxy);
+    proxy.run_for(ms(30_000));
+    assert_eq!(scrapers(&proxy, &old.iter().collect::<Vec<_>>(), since), 0);
+    assert_eq!(scrapers(&proxy, &new.iter().collect::<Vec<_>>(), since), 1);
+    assert!(proxy.scrapes().iter().any(|call| call.began <= since && call.address() == address(3)), "within 200 ms");
+    assert_eq!(proxy.metric("endpoint_picker_scraper_takeovers_total"), 0, "nobody has been silent");
 }
 
 #[test]

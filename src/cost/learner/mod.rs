@@ -19,7 +19,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::fleet::EndpointId;
+use crate::id::EndpointId;
 
 use super::Speed;
 use super::recent::Recent;

@@ -35,7 +35,7 @@ fn p30_what_is_no_request_gives_an_empty_prompt() {
 fn p30_wrong_types_leave_out_only_what_is_wrong() {
     let prompt = completions(r#"{"model":5,"prompt":"hello world","max_tokens":"7","stream":1}"#);
     assert_eq!((prompt.model, prompt.max_output_tokens, prompt.stream), (None, None, false));
-    assert_eq!(prompt.chains[0].tokens, 3);
+    assert_eq!(prompt.tokens, 3);
     for value in [
         "5",
         "true",

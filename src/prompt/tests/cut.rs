@@ -1,7 +1,7 @@
 use super::*;
 
 /// Bodies with every construct, model and tools in front as most clients write them.
-const BODIES: [(Dialect, &str); 8] = [
+const BODIES: [(Dialect, &str); 11] = [
     (
         Dialect::ChatCompletions,
         r#"{"model":"m","tools":[{"type":"function","function":{"name":"f","n":12.5}}],"messages":[{"role":"system","content":"Be brief. \u00e9\ud83d\ude00\ud83d x"},{"role":"user","content":[{"type":"text","text":"one \ud83d\ude00"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}},{"type":"text","text":"two\n"}]},{"role":"assistant","content":null,"reasoning":"r","tool_calls":[{"id":"1","type":"function","function":{"name":"f","arguments":"{\"a\":1}"}}]},{"role":"tool","tool_call_id":"1","content":"done"}],"stream":true}"#,
@@ -19,6 +19,18 @@ const BODIES: [(Dialect, &str); 8] = [
     (
         Dialect::Messages,
         r#"{"model":"m","system":[{"type":"text","text":"x-anthropic-billing-header: 1"},{"type":"text","text":"Be brief."}],"messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"1","content":[{"type":"text","text":"a"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAAA"}}]},{"type":"text","text":"b"}]},{"role":"assistant","content":[{"type":"thinking","thinking":"t","signature":"s"},{"type":"tool_use","id":"2","name":"f","input":{"x":[1,2]}}]}]}"#,
+    ),
+    (
+        Dialect::Responses,
+        r#"{"model":"m","instructions":"Be brief.","previous_response_id":"resp_1","input":[{"type":"custom_tool_call","id":"x","call_id":"1","name":"apply_patch","input":"*** Begin \"Patch\""},{"type":"local_shell_call","call_id":"2","status":"completed","action":{"type":"exec","command":["ls","-l"]}},{"zeta":"unknown","role":"user","content":"members","alpha":[1,2]},{"new":{"a":"b"}}]}"#,
+    ),
+    (
+        Dialect::Responses,
+        r#"{"model":"m","input":[{"type":"function_call","call_id":"1","name":"f","arguments":" {\"a\": \"b \\\" \\u00e9\", \"c\": [12, tru] x y}"},{"type":"function_call","call_id":"1","name":"f","arguments":"\\ no json"},{"role":"user","content":"go"}]}"#,
+    ),
+    (
+        Dialect::Messages,
+        r#"{"model":"m","messages":[{"role":"user","content":[{"content":"sunny","type":"tool_result","tool_use_id":"1","is_error":false},{"type":"tool_result","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}],"tool_use_id":"2"},{"type":"new","cache_control":{"type":"ephemeral"},"z":1,"a":"x"},{"type":"text","text":"b"}]}]}"#,
     ),
     (Dialect::Embeddings, r#"{"model":"m","input":"some text to embed"}"#),
     (

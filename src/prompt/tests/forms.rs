@@ -223,7 +223,7 @@ fn a_batch_of_prompts_has_a_chain_each() {
 
     let ids = single("[10, 11,12 ,13,14]");
     assert_eq!((ids.len(), ids[0].tokens, ids[0].hashes.len()), (1, 5, 5), "an id is a token");
-    assert_eq!(single("[[10,11,12,13,14],[],[10]]").len(), 3);
+    assert_eq!(single("[[10,11,12,13,14],[],[10]]").len(), 2, "an empty prompt can match nothing");
     assert_eq!(single("[[10,11,12,13,14],[1]]")[0], ids[0]);
     assert_ne!(single("[538976288]")[0].hashes, single(r#""    ""#)[0].hashes, "an id is not the text of its bytes");
 
@@ -245,9 +245,6 @@ fn blocks_are_full_and_tokens_count_the_rest_too() {
         let prompt = read(length);
         assert_eq!((prompt.blocks(), prompt.tokens), (full, tokens), "{length} bytes");
     }
-    let many = format!(r#"{{"prompt":[{}"x"]}}"#, r#""","#.repeat(1000));
-    let prompt = super::read(Dialect::Completions, many.as_bytes(), None, &blocks);
-    assert!(prompt.chains.len() <= 3, "chains are bounded like blocks");
 }
 
 #[test]
@@ -258,7 +255,7 @@ fn what_was_declared_but_not_read_counts_as_tokens() {
     assert_eq!(read(Some(body.len() as u64)), 100);
     assert_eq!(read(Some(1)), 100);
     assert_eq!(read(Some(body.len() as u64 + 4000)), 1100);
-    assert_eq!(read(Some(u64::MAX)), u32::MAX);
+    assert_eq!(read(Some(u64::MAX)), MAX_TOKENS);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //! made of what scrapes show, as the scraper makes them, and taken over before the next decision. What the proxy would
 //! read from bodies and streams comes from the trace: the prompt's blocks, and how many pieces the answer had.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::rc::Rc;
 
@@ -70,7 +70,7 @@ fn timestamp(now: f64) -> Timestamp {
 impl Worker {
     fn new(config: Rc<Config>, store: Rc<dyn Store>, fleet: &Fleet, seed: u64) -> Self {
         let endpoints = (0..fleet.engines()).map(|engine| {
-            let mut endpoint = Endpoint::new(address(engine), BTreeMap::new());
+            let mut endpoint = Endpoint::new(address(engine));
             endpoint.health = Health::Serving;
             endpoint
         });

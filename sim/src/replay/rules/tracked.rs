@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use endpoint_picker::fleet::EndpointId;
+use endpoint_picker::id::EndpointId;
 use endpoint_picker::prefix::{Cache, Index, Lookup};
 use endpoint_picker::store::Memory;
 use rand_pcg::Pcg64;

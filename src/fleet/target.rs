@@ -1,0 +1,50 @@
+//! Whom to scrape.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Write};
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use xxhash_rust::xxh3::Xxh3;
+
+use crate::scrape::EngineSpec;
+use crate::scrape::Settings;
+
+/// An endpoint as configured: whom to scrape and how to read the answer.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// Where it listens, for requests and scrapes alike.
+    pub address: SocketAddr,
+    /// Path of its metrics.
+    pub metrics_path: String,
+    /// Which metrics carry which signal.
+    pub spec: Arc<EngineSpec>,
+    /// Labels for filters. Every worker has them from the configuration, so they are in no snapshot.
+    pub labels: BTreeMap<String, String>,
+}
+
+/// The same for two configurations by which scraping is the same.
+pub fn fingerprint(targets: &[Target], scrape: &Settings) -> u64 {
+    let mut hash = Hash(Xxh3::new());
+    // Hashing never fails.
+    let _ = write!(hash, "{scrape:?}");
+    let mut previous: Option<&Arc<EngineSpec>> = None;
+    for Target { address, metrics_path, spec, labels } in targets {
+        let _ = write!(hash, "{address} {metrics_path:?} {labels:?}");
+        // Mostly all endpoints share one, and it is long.
+        if !previous.is_some_and(|previous| Arc::ptr_eq(previous, spec)) {
+            let _ = write!(hash, "{spec:?}");
+        }
+        previous = Some(spec);
+    }
+    hash.0.digest()
+}
+
+struct Hash(Xxh3);
+
+impl Write for Hash {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.update(text.as_bytes());
+        Ok(())
+    }
+}

@@ -1,0 +1,115 @@
+use super::*;
+use crate::config;
+use crate::fleet::Endpoint;
+use crate::prompt::{Dialect, read};
+use crate::schedule::Ranked;
+use crate::scrape::{Lora, Reading};
+use crate::store::Memory;
+
+const NOW: Timestamp = Timestamp(1_796_000_000_000);
+
+fn picker(scorer: &str, seed: u64) -> Picker {
+    let json = format!(
+        r#"{{"pool":{{"endpoints":[{{"address":"10.0.0.1:8000"}},{{"address":"10.0.0.2:8000"}}]}},
+            "profile":{{"scorers":[{{"type":"{scorer}"}}],"picker":{{"type":"max-score-picker"}}}}}}"#
+    );
+    Picker::new(Rc::new(config::load(json.as_bytes()).unwrap()), seed)
+}
+
+fn snapshot(seed: u64, readings: [Reading; 2]) -> Snapshot {
+    let mut at = 0;
+    let endpoints = readings.map(|reading| {
+        at += 1;
+        let mut endpoint = Endpoint::new(format!("10.0.0.{at}:8000").parse().unwrap());
+        endpoint.signals.update(reading, NOW);
+        endpoint
+    });
+    Snapshot { version: 1, seed, endpoints: endpoints.into() }
+}
+
+fn ask(picker: &mut Picker, store: &Memory, body: &str) -> Ranked {
+    let prompt = read(Dialect::Generate, body.as_bytes(), None, picker.blocks());
+    let Pick { decision, entry, .. } = picker.pick(store, Some(&prompt), NOW).unwrap();
+    picker.close(entry, NOW);
+    decision.ranked.into_iter().next().unwrap()
+}
+
+fn text(name: &str, blocks: usize) -> String {
+    format!(r#"{{"text":"{}"}}"#, format!("{name:>16}").repeat(16 * blocks))
+}
+
+#[test]
+fn nothing_is_placed_before_anything_is_known() {
+    let mut picker = picker("queue-scorer", 1);
+    assert_eq!(picker.pick(&Memory::default(), None, NOW).unwrap_err(), NoPick::NoSnapshot);
+}
+
+#[test]
+fn one_worker_finds_what_another_placed() {
+    let store = Memory::default();
+    let [mut one, mut two] = [1, 2].map(|seed| picker("prefix-cache-scorer", seed));
+    for worker in [&mut one, &mut two] {
+        worker.refresh(&store, snapshot(7, [Reading::default(), Reading::default()]), NOW);
+    }
+    for chat in 0..16 {
+        let body = text(&format!("chat {chat}"), 10);
+        let first = ask(&mut one, &store, &body);
+        let second = ask(&mut two, &store, &body);
+        assert_eq!((second.index, second.total), (first.index, 1.0), "chat {chat}");
+    }
+}
+
+#[test]
+fn p52_hashes_depend_on_the_secret_of_the_deployment() {
+    let hashes = |seed| {
+        let mut picker = picker("prefix-cache-scorer", 1);
+        picker.refresh(&Memory::default(), snapshot(seed, [Reading::default(), Reading::default()]), NOW);
+        read(Dialect::Generate, text("a", 4).as_bytes(), None, picker.blocks()).chains
+    };
+    assert_eq!(hashes(7), hashes(7));
+    assert_ne!(hashes(7), hashes(8));
+}
+
+#[test]
+fn a_server_is_believed_to_hold_no_more_than_its_cache() {
+    let store = Memory::default();
+    let mut picker = picker("prefix-cache-scorer", 1);
+    let small = || Reading { block_size: Some(16), num_blocks: Some(8), ..Reading::default() };
+    picker.refresh(&store, snapshot(7, [small(), small()]), NOW);
+    ask(&mut picker, &store, &text("a", 10));
+    // 128 tokens are two of our blocks.
+    assert_eq!(ask(&mut picker, &store, &text("a", 10)).total, 0.2);
+}
+
+#[test]
+fn the_adapter_of_lora_path_goes_where_it_is_loaded() {
+    let store = Memory::default();
+    let mut picker = picker("lora-affinity-scorer", 1);
+    let lora = |name: &str| Reading {
+        lora: Some(Lora { max: 1, running: vec![name.as_bytes().into()], waiting: Vec::new() }),
+        ..Reading::default()
+    };
+    picker.refresh(&store, snapshot(7, [lora("sql"), lora("chat")]), NOW);
+    for _ in 0..8 {
+        assert_eq!(ask(&mut picker, &store, r#"{"text":"hi","lora_path":"chat"}"#).index, 1);
+        assert_eq!(ask(&mut picker, &store, r#"{"text":"hi","model":"base","lora_path":"sql"}"#).index, 0);
+    }
+}
+
+#[test]
+fn what_others_have_there_counts_once() {
+    let store = Memory::default();
+    let mut picker = picker("expected-cost-scorer", 1);
+    let prompt = |picker: &Picker| read(Dialect::Generate, text("a", 10).as_bytes(), None, picker.blocks());
+    let busy = Reading { waiting: Some(30), running: Some(30), ..Reading::default() };
+    let idle = || Reading { waiting: Some(0), running: Some(0), ..Reading::default() };
+    picker.refresh(&store, snapshot(7, [busy, idle()]), NOW);
+    let asked = prompt(&picker);
+    let picks: Vec<_> = (0..8).map(|_| picker.pick(&store, Some(&asked), NOW).unwrap()).collect();
+    assert!(picks.iter().all(|pick| pick.decision.ranked[0].index == 1), "the queue of others is a wait");
+    // The scrape sees our own eight. They are no strangers.
+    let own = Reading { waiting: Some(0), running: Some(8), ..Reading::default() };
+    picker.refresh(&store, snapshot(7, [idle(), own]), NOW);
+    assert_eq!(picker.foreign[1].requests, Some(0));
+    picks.into_iter().for_each(|pick| picker.close(pick.entry, NOW));
+}
