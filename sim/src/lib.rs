@@ -1,4 +1,5 @@
-//! Simulated model servers: an engine model in virtual time ([`engine`]), and an HTTP server around one ([`server`]).
+//! Simulated model servers: an engine model in virtual time ([`engine`]), an HTTP server around one ([`server`]), and
+//! replays of traces over a fleet of them ([`replay`]).
 //!
 //! # What is modelled
 //!
