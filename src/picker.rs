@@ -185,7 +185,8 @@ impl Picker {
         let job = Job {
             endpoint: cache.endpoint,
             uncached_tokens: prompt_tokens.saturating_sub(chosen.work.cached_tokens),
-            context_tokens: prompt_tokens.saturating_add(output_tokens),
+            // What it shares with others is there already.
+            context_tokens: prompt_tokens.saturating_sub(chosen.work.cached_tokens).saturating_add(output_tokens),
             prefill_micros: if prompt.is_some() { (prefill * 1e6) as u32 } else { 0 },
             blocks: advance.iter().sum(),
         };

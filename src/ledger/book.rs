@@ -12,7 +12,7 @@ pub struct Job {
     pub endpoint: EndpointId,
     /// Prompt tokens believed not to be cached there.
     pub uncached_tokens: u32,
-    /// Tokens it will hold in the KV cache: the prompt and the answer expected.
+    /// Tokens it adds to the KV cache: what of the prompt is not there already, and the answer expected.
     pub context_tokens: u32,
     /// Time its uncached prompt is expected to take, in microseconds.
     pub prefill_micros: u32,
@@ -29,7 +29,7 @@ pub struct Line {
     pub prefilling: u32,
     /// Uncached prompt tokens of those.
     pub prefill_tokens: u32,
-    /// Tokens all requests hold or will hold in the KV cache.
+    /// Tokens that all requests together hold or will hold in the KV cache.
     pub context_tokens: u32,
     /// Expected prefill time of those without their first token, in microseconds.
     pub prefill_micros: u64,

@@ -113,3 +113,16 @@ fn what_others_have_there_counts_once() {
     assert_eq!(picker.foreign[1].requests, Some(0));
     picks.into_iter().for_each(|pick| picker.close(pick.entry, NOW));
 }
+
+#[test]
+fn a_prefix_that_many_share_is_in_the_cache_once() {
+    let store = Memory::default();
+    let mut picker = picker("prefix-cache-scorer", 1);
+    picker.refresh(&store, snapshot(7, [Reading::default(), Reading::default()]), NOW);
+    let prompt = read(Dialect::Generate, text("a", 10).as_bytes(), None, picker.blocks());
+    let picks: Vec<_> = (0..10).map(|_| picker.pick(&store, Some(&prompt), NOW).unwrap()).collect();
+    let held: u32 = picker.ledger.read(&store).book.lines().map(|(_, line)| line.context_tokens).sum();
+    let answers = 10 * picker.lengths.expected(xxh3_64(b""), None);
+    assert!((640..700).contains(&(held - answers)), "{held} with {answers} of answers");
+    picks.into_iter().for_each(|pick| picker.close(pick.entry, NOW));
+}
