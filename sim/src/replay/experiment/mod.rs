@@ -2,6 +2,8 @@
 
 mod runner;
 mod scenario;
+#[cfg(test)]
+mod tests;
 
 pub use runner::{Outcome, Plan};
 pub use scenario::{Scenario, Trial, Work};

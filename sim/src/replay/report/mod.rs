@@ -6,5 +6,5 @@ mod table;
 mod tests;
 
 pub use summary::{Summary, TPOT_GOAL, TTFT_GOAL};
+pub(super) use table::markdown;
 pub use table::table;
-pub(super) use table::{markdown, seconds};

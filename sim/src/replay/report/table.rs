@@ -49,7 +49,7 @@ pub fn table(outcomes: &[Outcome]) -> String {
 }
 
 /// Three digits that mean something.
-pub(in crate::replay) fn seconds(value: f64) -> String {
+pub(super) fn seconds(value: f64) -> String {
     match value {
         ..1.0 => format!("{value:.3}"),
         ..10.0 => format!("{value:.2}"),

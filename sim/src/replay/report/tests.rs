@@ -1,3 +1,4 @@
+use super::table::seconds;
 use super::*;
 use crate::engine;
 use crate::replay::world::Served;

@@ -4,8 +4,6 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::replay::report::seconds;
-
 /// A row of the suite's table.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
@@ -105,7 +103,16 @@ impl fmt::Display for Check {
             Side::Above => ">",
         };
         let mark = if self.holds() { "" } else { " (!)" };
-        write!(f, "{} {} {relation} {}{mark}", self.what, seconds(self.measured), seconds(self.bound))
+        write!(f, "{} {} {relation} {}{mark}", self.what, digits(self.measured), digits(self.bound))
+    }
+}
+
+/// One digit more than tables have, so that a near miss shows.
+fn digits(value: f64) -> String {
+    match value {
+        ..10.0 => format!("{value:.3}"),
+        ..100.0 => format!("{value:.2}"),
+        _ => format!("{value:.1}"),
     }
 }
 
