@@ -87,8 +87,8 @@ struct Written {
     /// Whether the workers of the proxy know of each other what they sent where.
     #[serde(default)]
     ledger: Sharing,
-    /// What happens to a request when no endpoint can be picked for it: nothing is known of the servers yet, or all are
-    /// unhealthy or filtered out.
+    /// What happens to a request when no endpoint can be picked for it: nothing is known of the servers yet, or the filters
+    /// left none over.
     #[serde(default)]
     failure_mode: FailureMode,
     /// How an endpoint is chosen: filters, scorers and a picker. If left out: the filters `healthy` and `lora-capacity`;

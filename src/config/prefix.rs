@@ -15,7 +15,7 @@ pub struct Prefix {
     pub max_blocks: usize,
     /// Blocks that the cache of a server holds which does not tell.
     pub capacity_blocks: u32,
-    /// Blocks that one worker remembers.
+    /// Blocks that are remembered, over all servers.
     pub max_entries: usize,
 }
 
@@ -33,7 +33,8 @@ pub(super) struct WrittenPrefix {
     /// default is as many as make 500,000 tokens: 7812 blocks of 64.
     #[cfg_attr(feature = "schema", schemars(extend("default" = 7812)))]
     capacity_blocks: Option<Whole<1, 16_777_216>>,
-    /// How many blocks a worker remembers, over all servers. The oldest are forgotten first.
+    /// About how many blocks are remembered, over all servers and for all workers together. Takes at most 4 KB of shared data
+    /// for each 256 of them. The oldest are forgotten first.
     max_entries: Whole<1000, 16_777_216>,
 }
 
