@@ -173,7 +173,6 @@ impl Picker {
             model,
             blocks: prompt.map_or(0, |prompt| u32::try_from(prompt.blocks()).unwrap_or(u32::MAX)),
             block_tokens: self.blocks.tokens,
-            tokens: prompt_tokens,
         };
         let decision = self.config.profile.decide(&request, candidates.clone(), &mut self.rng);
 

@@ -5,8 +5,7 @@ use std::time::Duration;
 use super::vitals::{Limits, Vitals};
 use super::{Endpoint, Health, Lease, Snapshot, Target};
 use crate::clock::Timestamp;
-use crate::scrape::Settings;
-use crate::scrape::{self, Poller, ScrapeError};
+use crate::scrape::{self, Poller, ScrapeError, Settings};
 use crate::store::Store;
 
 /// What came back from a scrape.

@@ -3,8 +3,9 @@
 //! Each candidate reads the lease every tick and writes it back with compare-and-set when [`Lease::claim`] says so.
 //! Envoy's bootstrap singleton holds it by right; a singleton that trapped never comes back, so any worker takes the
 //! lease over once it has run out. After a change of the configuration the proxy keeps the old workers' contexts, which
-//! would renew the lease for minutes; so a worker whose configuration is another and newer takes it at once. The lease also carries the newest snapshot's version: one small read per tick tells
-//! a worker both whether the scraper lives and whether there is anything new.
+//! would renew the lease for minutes; so a worker whose configuration is another and newer takes it at once. The lease also
+//! carries the newest snapshot's version: one small read per tick tells a worker both whether the scraper lives and
+//! whether there is anything new.
 
 use std::time::Duration;
 

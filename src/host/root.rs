@@ -8,16 +8,13 @@ use log::{error, info};
 use proxy_wasm::traits::{Context, HttpContext, RootContext};
 use proxy_wasm::types::ContextType;
 
-use super::Keys;
-use super::abi::{self, Buffer, SharedData};
+use super::abi::{self, Buffer};
 use super::metrics::Metrics;
 use super::request::Request;
 use super::scraper::Scraper;
 use super::settings;
 use super::worker::Worker;
 use crate::config;
-use crate::fleet::Lease;
-use crate::store::Store;
 
 /// Fine enough to spread scrapes over a tenth of a second, coarse enough to cost nothing.
 const TICK: Duration = Duration::from_millis(20);
@@ -35,7 +32,6 @@ pub(super) struct Root {
 }
 
 struct Plugin {
-    keys: Keys,
     scraper: Scraper,
     metrics: Rc<RefCell<Metrics>>,
     /// The singleton has none.
@@ -63,9 +59,8 @@ impl Root {
             // A worker that was just reloaded need not wait for a tick.
             worker.refresh(None);
         }
-        let keys = Keys::of(&config.pool.name);
         let scraper = Scraper::new(config, by_right, abi::now());
-        self.plugin = Some(Plugin { keys, scraper, metrics, worker, ticks: 0 });
+        self.plugin = Some(Plugin { scraper, metrics, worker, ticks: 0 });
         abi::set_tick_period(TICK).map_err(|status| format!("the proxy gives no ticks: {status:?}"))
     }
 }
@@ -84,13 +79,12 @@ impl RootContext for Root {
     }
 
     fn on_tick(&mut self) {
-        let Some(Plugin { keys, scraper, metrics, worker, ticks }) = &mut self.plugin else { return };
+        let Some(Plugin { scraper, metrics, worker, ticks }) = &mut self.plugin else { return };
         *ticks = ticks.wrapping_add(1);
         if *ticks % TICKS_PER_LOG_LEVEL == 0 {
             log::set_max_level(abi::log_level());
         }
-        let found = SharedData.get(&keys.lease);
-        let lease = found.value.and_then(|value| Lease::decode(&keys.lease, &value));
+        let (lease, cas) = scraper.lease();
         let now = abi::now();
         if let Some(worker) = worker {
             if let Some(lease) = &lease {
@@ -98,7 +92,7 @@ impl RootContext for Root {
             }
             worker.picker.borrow_mut().tick(&*worker.store, now);
         }
-        scraper.tick(lease.as_ref(), found.cas, &mut metrics.borrow_mut(), now);
+        scraper.tick(lease.as_ref(), cas, &mut metrics.borrow_mut(), now);
     }
 
     fn get_type(&self) -> Option<ContextType> {

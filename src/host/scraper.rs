@@ -12,7 +12,7 @@ use super::{Keys, random};
 use crate::clock::Timestamp;
 use crate::config::Config;
 use crate::fleet::{Answer, Booked, Claim, Collector, Health, Lease, Member, Snapshot, fingerprint};
-use crate::store::Store;
+use crate::store::{Found, Store};
 
 /// Names the endpoint to the scrape cluster, which goes to the address in this header and nowhere else.
 const SCRAPE_DESTINATION: &str = "x-endpoint-picker-scrape-destination";
@@ -37,6 +37,12 @@ impl Scraper {
         let configuration = fingerprint(&config.pool.endpoints, &config.scrape);
         let member = Member { id: random(), by_right, since: now, configuration };
         Self { config, keys, member, collector: None, complained: None }
+    }
+
+    /// The lease as it lies in shared data, and the token to replace it.
+    pub(super) fn lease(&self) -> (Option<Lease>, u32) {
+        let Found { value, cas } = SharedData.get(&self.keys.lease);
+        (value.and_then(|value| Lease::decode(&self.keys.lease, &value)), cas)
     }
 
     /// Renews or takes the lease, found as `current` with `cas`, and scrapes if it is held.

@@ -97,8 +97,7 @@ impl Ledger {
     }
 
     /// A request goes out, and every worker shall know.
-    pub fn open(&mut self, store: &dyn Store, draft: Draft, job: Job, now: Timestamp) -> Entry {
-        let mut draft = draft;
+    pub fn open(&mut self, store: &dyn Store, mut draft: Draft, job: Job, now: Timestamp) -> Entry {
         let event = Event::Opened(job.clone(), now);
         draft.book.apply(&event);
         self.note(event);
@@ -151,8 +150,7 @@ impl Ledger {
         self.unwritten.push(event);
     }
 
-    fn write(&mut self, store: &dyn Store, draft: Option<Draft>) {
-        let mut draft = draft;
+    fn write(&mut self, store: &dyn Store, mut draft: Option<Draft>) {
         for _ in 0..TRIES {
             let Draft { book, cas } = draft.take().unwrap_or_else(|| self.read(store));
             if store.set(&self.totals, &envelope::seal(&self.totals, 0, &book.encode()), cas) {

@@ -23,6 +23,8 @@ mod page;
 #[cfg(test)]
 mod tests;
 
+use std::cell::OnceCell;
+
 use hashbrown::HashMap;
 
 use crate::envelope;
@@ -102,8 +104,7 @@ impl Index {
 
     /// Asks what each of `caches` holds of `chains`. Reads no further than any of them goes.
     pub fn lookup(&self, store: &dyn Store, chains: &[Chain], caches: &[Cache]) -> Lookup {
-        let places: HashMap<u32, usize> =
-            caches.iter().enumerate().map(|(at, cache)| (page::short(cache.endpoint), at)).collect();
+        let places = places(caches);
         let mut lookup = Lookup { matched: vec![0; caches.len()], pages: Vec::new() };
         for (number, chain) in chains.iter().enumerate() {
             if lookup.pages.len() >= MAX_PAGES {
@@ -154,9 +155,11 @@ impl Index {
         advance: &[u64],
         caches: &[Cache],
     ) {
+        // Mostly all pages are noted already, and nobody asks.
+        let known = OnceCell::new();
         let alive = |holder: &Holder| {
-            let known = caches.iter().find(|cache| page::short(cache.endpoint) == holder.id);
-            known.is_some_and(|cache| cache.holds(holder, BLOCKS) > 0)
+            let at = known.get_or_init(|| places(caches)).get(&holder.id);
+            at.and_then(|at| caches.get(*at)).is_some_and(|cache| cache.holds(holder, BLOCKS) > 0)
         };
         let mut budget = MAX_PAGES;
         for ((number, chain), advance) in chains.iter().enumerate().zip(advance) {
@@ -274,6 +277,11 @@ impl Lookup {
     fn page(&self, chain: usize, start: usize) -> Option<&Found> {
         self.pages.iter().find(|found| found.chain == chain && found.start == start)
     }
+}
+
+/// Where each endpoint is in `caches`.
+fn places(caches: &[Cache]) -> HashMap<u32, usize> {
+    caches.iter().enumerate().map(|(at, cache)| (page::short(cache.endpoint), at)).collect()
 }
 
 /// The blocks that a page can have.

@@ -16,8 +16,6 @@ pub struct Request<'a> {
     pub blocks: u32,
     /// Tokens per block.
     pub block_tokens: u32,
-    /// Estimated prompt tokens.
-    pub tokens: u32,
 }
 
 /// An endpoint as one request sees it: stale signals are gone, and what this proxy itself knows is added.

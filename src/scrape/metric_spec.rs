@@ -3,6 +3,7 @@
 //! `name` is the value of all series of that name; `name{label="value",other=value}` only of those with these labels
 //! (quotes are optional); `name{..}[label]` is the number in a label instead; `a + b` adds.
 
+use super::text::closing_quote;
 use std::fmt;
 
 /// A parsed `name{label="value"}[label] + ..`.
@@ -98,7 +99,7 @@ impl<'a> Parser<'a> {
         self.expect('=', "expected `=` after the label name")?;
         self.skip_blanks();
         let value = if let Some(quoted) = self.rest.strip_prefix('"') {
-            let end = closing_quote(quoted).ok_or_else(|| self.error("this quote is never closed"))?;
+            let end = closing_quote(quoted.as_bytes()).ok_or_else(|| self.error("this quote is never closed"))?;
             self.rest = quoted;
             let value = self.take(end);
             if !value.split("\\\\").all(|part| part.split('\\').skip(1).all(|after| after.starts_with(['"', 'n']))) {
@@ -161,15 +162,6 @@ impl<'a> Parser<'a> {
         let column = self.text.chars().count() - self.rest.chars().count() + 1;
         SpecError { column, problem }
     }
-}
-
-fn closing_quote(text: &str) -> Option<usize> {
-    let mut escaped = false;
-    text.find(|c| {
-        let closes = c == '"' && !escaped;
-        escaped = c == '\\' && !escaped;
-        closes
-    })
 }
 
 #[cfg(test)]

@@ -105,7 +105,8 @@ fn read_labels<'a>(mut rest: &'a [u8], labels: &mut Vec<Label<'a>>) -> Option<&'
     }
 }
 
-fn closing_quote(text: &[u8]) -> Option<usize> {
+/// Where the quoted text that begins with `text` ends.
+pub(super) fn closing_quote(text: &[u8]) -> Option<usize> {
     let mut from = 0;
     loop {
         let at = from + memchr2(b'"', b'\\', text.get(from..)?)?;
