@@ -110,6 +110,8 @@ test_all() {
   "$ENVOY" --mode validate --log-level warn -c envoy.yaml
   say "unit, mock host, end to end in Envoy $("$ENVOY" --version | grep -oE '[0-9]+\.[0-9]+\.[0-9]+' | head -1)"
   cargo test --locked --workspace
+  say "every metrics text cut at every byte"
+  cargo test --locked --release --lib -- --nocapture no_cut_of_a_text
   say "the core on wasm32"
   CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUNNER=$PWD/.tools/bin/wasm-bindgen-test-runner \
     wasm_cargo wasm32-unknown-unknown test --no-default-features --test wasm
