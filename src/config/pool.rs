@@ -6,6 +6,7 @@ use super::name::Name;
 use super::path::HttpPath;
 use super::{ConfigError, objects};
 use crate::fleet::Target;
+use hashbrown::HashMap;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -72,7 +73,7 @@ impl WrittenPool {
             0 => return Err(ConfigError::at("endpoints", "at least one endpoint is needed")),
             n => return Err(ConfigError::at("endpoints", format!("{n} endpoints are more than {MOST_ENDPOINTS}"))),
         }
-        let mut first_at = BTreeMap::new();
+        let mut first_at = HashMap::new();
         let mut endpoints = Vec::with_capacity(self.endpoints.len());
         for (i, written) in self.endpoints.into_iter().enumerate() {
             let here = format!("endpoints[{i}]");
