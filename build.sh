@@ -62,8 +62,8 @@ wasm_cargo() {
 }
 
 build() {
-  wasm_cargo wasm32-wasip1 build --release --lib
-  local built=$wasm_target_dir/wasm32-wasip1/release/endpoint_picker.wasm
+  wasm_cargo wasm32-wasip1 build --profile module --lib
+  local built=$wasm_target_dir/wasm32-wasip1/module/endpoint_picker.wasm
   mkdir -p dist
   cmp --silent "$built" "$wasm" || cp "$built" "$wasm"
   say "$wasm: $(wc -c <"$wasm") bytes, sha256 $(sha256sum "$wasm" | cut -d' ' -f1)"

@@ -17,7 +17,7 @@ use crate::id::EndpointId;
 use crate::ledger::{Book, Entry, Job, Ledger, Line};
 use crate::prefix::{Belief, Cache, Correction, Index};
 use crate::prompt::{Blocks, Chain, Prompt};
-use crate::schedule::{Candidate, Decision, Request, Rng};
+use crate::schedule::{Candidate, Decision, Request, Rng, warmth};
 use crate::store::Store;
 use crate::usage::Usage;
 
@@ -160,6 +160,7 @@ impl Picker {
             None => 0,
         };
         let prompt_tokens = prompt.map_or(0, |prompt| prompt.tokens);
+        let warmup = self.config.pool.warmup;
         let candidates = known().zip(&lookup.matched).enumerate().map(|(index, ((endpoint, id), matched))| {
             let line = draft.book.line(*id);
             let foreign = self.foreign.get(index).copied().unwrap_or_default();
@@ -167,6 +168,7 @@ impl Picker {
                 index,
                 in_flight: line.requests,
                 matched_blocks: *matched,
+                warmth: warmth(endpoint.joined, warmup, now),
                 speed: self.learner.speed(*id),
                 load: foreign.load(&line, endpoint, now),
                 work: Work {
@@ -177,7 +179,8 @@ impl Picker {
                 ..Candidate::of(endpoint, now, self.config.scrape.stale_after)
             }
         });
-        let candidates: Vec<_> = candidates.collect();
+        let drains = |at: usize| self.config.pool.endpoints.get(at).is_some_and(|target| target.draining);
+        let candidates: Vec<_> = candidates.filter(|candidate| !drains(candidate.index)).collect();
         let request = Request {
             model,
             blocks: prompt.map_or(0, |prompt| u32::try_from(prompt.blocks()).unwrap_or(u32::MAX)),
@@ -185,8 +188,9 @@ impl Picker {
         };
         let decision = self.config.profile.decide(&request, candidates.clone(), &mut self.rng);
 
-        let first = decision.ranked.first().and_then(|first| candidates.get(first.index).zip(caches.get(first.index)));
-        let (chosen, cache) = first.ok_or(NoPick::AllFilteredOut)?;
+        let first = decision.ranked.first().ok_or(NoPick::AllFilteredOut)?.index;
+        let chosen = candidates.iter().find(|candidate| candidate.index == first);
+        let (chosen, cache) = chosen.zip(caches.get(first)).ok_or(NoPick::AllFilteredOut)?;
         let advance = self.index.advance(&lookup, chains, cache);
         let constants = Constants::default();
         let prefill = chosen.speed.prefill * constants.prefill_seconds(chosen.work);

@@ -108,10 +108,9 @@ impl WrittenPlugin {
             let known: Vec<_> = table.iter().map(|plugin| plugin.name).collect();
             ConfigError::at("type", format!("unknown plugin {kind:?}; {}", choices(&kind, known))).within(path)
         })?;
-        let built = plugin.build(Value::Object(parameters)).map_err(|error| {
-            let below = error.path().iter().next().map_or_else(String::new, |_| error.path().to_string());
-            readable(below, error.inner()).within("parameters").within(path)
-        })?;
+        let built = plugin
+            .build(Value::Object(parameters))
+            .map_err(|error| readable(error).within("parameters").within(path))?;
         Ok((plugin.name, built))
     }
 }

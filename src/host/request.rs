@@ -6,10 +6,10 @@ use log::{debug, error};
 use proxy_wasm::traits::{Context, HttpContext};
 use proxy_wasm::types::Action;
 
-use super::DESTINATION;
 use super::abi::{self, Buffer, Headers};
 use super::worker::Worker;
-use crate::config::FailureMode;
+use super::{DECISION, DESTINATION};
+use crate::config::{Explain, FailureMode};
 use crate::ledger::Entry;
 use crate::picker::{Forecast, NoPick, Pick};
 use crate::prompt::{self, Chain, Dialect, Prompt};
@@ -28,6 +28,8 @@ pub(super) struct Request {
 struct Placed {
     /// The server that was named first.
     address: Box<str>,
+    /// Why, if the client shall know.
+    explanation: Option<String>,
     entry: Entry,
     forecast: Forecast,
     /// Of its prompt, until it is known who serves it.
@@ -68,8 +70,10 @@ impl Request {
                 // Of embeddings there is nothing to learn, and their answers are long.
                 let tells = prompt.is_some() && dialect != Some(Dialect::Embeddings);
                 let chains = prompt.map(|prompt| prompt.chains).unwrap_or_default();
+                let explanation = (worker.config.explain == Explain::Header).then(|| decision.to_string());
                 let address = decision.ranked.into_iter().next().map(|first| first.address).unwrap_or_default();
-                self.placed = Some(Placed { address, entry, forecast, chains, tells, streams: false, usage: None });
+                self.placed =
+                    Some(Placed { address, explanation, entry, forecast, chains, tells, streams: false, usage: None });
                 if let Err(status) = abi::set_header(Headers::Request, DESTINATION, destination.as_bytes()) {
                     // The host sent the headers on although they were held.
                     worker.metrics.borrow_mut().too_late();
@@ -139,6 +143,9 @@ impl HttpContext for Request {
 
     fn on_http_response_headers(&mut self, _: usize, _: bool) -> Action {
         let Some((worker, mut placed)) = self.worker.as_ref().zip(self.placed.take()) else { return Action::Continue };
+        if let Some(explanation) = placed.explanation.take() {
+            let _ = abi::set_header(Headers::Response, DECISION, explanation.as_bytes());
+        }
         let chains = std::mem::take(&mut placed.chains);
         let served = abi::property(&["upstream", "address"]).unwrap_or_default();
         // An answer of the proxy's own names the server that it tried last.

@@ -91,7 +91,7 @@ impl Scraper {
         let mut collector = Collector::new(pool.endpoints.clone(), scrape, random(), now);
         let value = SharedData.get(&self.keys.snapshot).value;
         if let Some(previous) = value.and_then(|value| Snapshot::decode(&self.keys.snapshot, &value)) {
-            collector.inherit(previous);
+            collector.inherit(previous, now);
         }
         let silent = |lease: &Lease| lease.holder != self.member.id && lease.has_expired(now);
         if current.is_some_and(silent) && !self.member.by_right {

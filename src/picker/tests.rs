@@ -126,3 +126,52 @@ fn a_prefix_that_many_share_is_in_the_cache_once() {
     assert!((640..700).contains(&(held - answers)), "{held} with {answers} of answers");
     picks.into_iter().for_each(|pick| picker.close(pick.entry, NOW));
 }
+
+#[test]
+fn a_draining_server_gets_no_new_request_and_its_streams_go_on() {
+    let (store, mut before) = (Memory::default(), picker("active-request-scorer", 1));
+    before.refresh(&store, snapshot(7, [Reading::default(), Reading::default()]), NOW);
+    let streams: Vec<_> = (0..2).map(|_| before.pick(&store, None, NOW).unwrap()).collect();
+
+    let pool = r#"{"address":"10.0.0.1:8000","draining":true},{"address":"10.0.0.2:8000"}"#;
+    let json = format!(r#"{{"pool":{{"endpoints":[{pool}]}},"profile":{{"picker":{{"type":"random-picker"}}}}}}"#);
+    let mut after = Picker::new(Rc::new(config::load(json.as_bytes()).unwrap()), 2);
+    after.refresh(&store, snapshot(7, [Reading::default(), Reading::default()]), NOW);
+    let requests = |picker: &Picker| picker.ledger.read(&store).book.lines().map(|(_, l)| l.requests).sum::<u32>();
+    for _ in 0..20 {
+        let pick = after.pick(&store, None, NOW).unwrap();
+        assert_eq!(pick.decision.ranked.iter().map(|ranked| ranked.index).collect::<Vec<_>>(), [1]);
+        after.close(pick.entry, NOW);
+    }
+    after.tick(&store, NOW);
+    assert_eq!(requests(&after), 2, "the streams of before are still counted");
+    streams.into_iter().for_each(|pick| before.close(pick.entry, NOW));
+    before.tick(&store, NOW);
+    assert_eq!(requests(&after), 0);
+}
+
+#[test]
+fn nothing_is_picked_where_all_are_draining() {
+    let json = br#"{"pool":{"endpoints":[{"address":"10.0.0.1:8000","draining":true}]}}"#;
+    let mut picker = Picker::new(Rc::new(config::load(json).unwrap()), 2);
+    picker.refresh(&Memory::default(), snapshot(7, [Reading::default(), Reading::default()]), NOW);
+    assert_eq!(picker.pick(&Memory::default(), None, NOW).unwrap_err(), NoPick::AllFilteredOut);
+}
+
+#[test]
+fn a_newcomer_is_no_place_for_a_herd_until_it_is_warm() {
+    let (store, mut picker) = (Memory::default(), picker("active-request-scorer", 1));
+    let mut fleet = snapshot(7, [Reading::default(), Reading::default()]);
+    fleet.endpoints[1].joined = NOW;
+    picker.refresh(&store, fleet, NOW);
+    // Requests at the newcomer when 40 more have come, `ms` after it has.
+    let mut after = |ms| {
+        let picks: Vec<_> = (0..40).map(|_| picker.pick(&store, None, Timestamp(NOW.0 + ms)).unwrap()).collect();
+        let there = picks.iter().filter(|pick| pick.decision.ranked[0].index == 1).count();
+        picks.into_iter().for_each(|pick| picker.close(pick.entry, NOW));
+        there
+    };
+    assert_eq!(after(0), 1, "it takes part at once");
+    assert_eq!(after(15_000), 13, "half of what the other one has, 27");
+    assert_eq!(after(30_000), 20, "its full share");
+}

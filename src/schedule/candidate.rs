@@ -39,6 +39,8 @@ pub struct Candidate<'a> {
     pub in_flight: u32,
     /// Leading blocks of this request's prompt it is believed to hold.
     pub matched_blocks: u32,
+    /// How much of its warm-up it has behind it, 0..=1.
+    pub warmth: f64,
     /// How fast it is.
     pub speed: Speed,
     /// What is there, in the terms of the cost.
@@ -61,6 +63,7 @@ impl<'a> Candidate<'a> {
             lora: fresh(signals.lora.as_ref(), now, stale_after),
             in_flight: 0,
             matched_blocks: 0,
+            warmth: 1.0,
             speed: Speed::default(),
             load: Load::default(),
             work: Work::default(),
@@ -79,6 +82,7 @@ impl<'a> Candidate<'a> {
             lora: None,
             in_flight: 0,
             matched_blocks: 0,
+            warmth: 1.0,
             speed: Speed::default(),
             load: Load::default(),
             work: Work::default(),

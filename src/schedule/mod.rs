@@ -17,11 +17,13 @@ mod profile;
 pub mod registry;
 mod rng;
 mod scorers;
+mod slow_start;
 
 pub use candidate::{Candidate, Request};
 pub use decision::{Decision, Ranked};
 pub use profile::{Profile, Weighted};
 pub use rng::Rng;
+pub(crate) use slow_start::warmth;
 
 use crate::cost::Terms;
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::slow_start::hold_back;
 use super::{Candidate, Decision, Filter, Picker, Ranked, Request, Rng, Scorer};
 
 /// A scorer in a profile.
@@ -25,8 +26,9 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// Places `request` on one of `candidates`.
+    /// Places `request` on one of `candidates`. Whatever the profile, a newcomer gets no herd.
     pub fn decide(&self, request: &Request<'_>, mut candidates: Vec<Candidate<'_>>, rng: &mut Rng) -> Decision {
+        hold_back(&mut candidates);
         for (_, filter) in &self.filters {
             filter.filter(request, &mut candidates);
         }

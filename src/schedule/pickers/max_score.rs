@@ -4,6 +4,7 @@
 
 use serde::Deserialize;
 
+use super::highest;
 use crate::schedule::{Picker, Rng};
 
 /// Totals closer than this are equal: far above rounding, far below what any scorer means.
@@ -26,15 +27,10 @@ impl Default for MaxScore {
 
 impl Picker for MaxScore {
     fn pick(&self, totals: &[f64], rng: &mut Rng) -> Vec<usize> {
-        let mut order: Vec<usize> = (0..totals.len()).collect();
-        rng.shuffle(&mut order);
-        let total = |index: &usize| totals.get(*index).copied().unwrap_or(f64::NEG_INFINITY);
         let best = totals.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         // Not a pairwise "almost equal", which would be no order.
-        let key = |index: &usize| if total(index) >= best - EPSILON { best } else { total(index) };
-        order.sort_by(|a, b| key(b).total_cmp(&key(a)));
-        order.truncate(self.max_num_of_endpoints as usize);
-        order
+        let keys = totals.iter().map(|total| if *total >= best - EPSILON { best } else { *total });
+        highest(keys, self.max_num_of_endpoints, rng)
     }
 }
 

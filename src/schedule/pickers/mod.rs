@@ -8,6 +8,24 @@ pub(super) use max_score::MaxScore;
 pub(super) use random::Random;
 pub(super) use weighted_random::WeightedRandom;
 
+use super::Rng;
+
+/// The places of the `count` highest keys, highest first, equals in random order. A pool is large and `count` small, so
+/// nothing is sorted but what is kept.
+fn highest(keys: impl ExactSizeIterator<Item = f64>, count: u32, rng: &mut Rng) -> Vec<usize> {
+    let mut keyed: Vec<(usize, f64)> = keys.enumerate().collect();
+    rng.shuffle(&mut keyed);
+    let mut kept: Vec<(usize, f64)> = Vec::new();
+    for (index, key) in keyed {
+        let place = kept.partition_point(|(_, kept)| kept.total_cmp(&key).is_ge());
+        if place < count as usize {
+            kept.truncate(count as usize - 1);
+            kept.insert(place, (index, key));
+        }
+    }
+    kept.into_iter().map(|(index, _)| index).collect()
+}
+
 #[cfg(test)]
 mod testing {
     use crate::schedule::{Picker, Rng};

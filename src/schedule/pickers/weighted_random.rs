@@ -6,6 +6,7 @@
 
 use serde::Deserialize;
 
+use super::highest;
 use crate::schedule::{Picker, Rng};
 
 /// Picks in proportion to the score.
@@ -25,15 +26,9 @@ impl Default for WeightedRandom {
 
 impl Picker for WeightedRandom {
     fn pick(&self, totals: &[f64], rng: &mut Rng) -> Vec<usize> {
-        let mut drawn: Vec<(usize, f64)> = totals
-            .iter()
-            .map(|total| if *total > 0.0 { rng.unit().ln() / total } else { f64::NEG_INFINITY })
-            .enumerate()
-            .collect();
-        rng.shuffle(&mut drawn);
-        drawn.sort_by(|(_, a), (_, b)| b.total_cmp(a));
-        drawn.truncate(self.max_num_of_endpoints as usize);
-        drawn.into_iter().map(|(index, _)| index).collect()
+        let mut draw = |total: &f64| if *total > 0.0 { rng.unit().ln() / total } else { f64::NEG_INFINITY };
+        let keys: Vec<f64> = totals.iter().map(&mut draw).collect();
+        highest(keys.into_iter(), self.max_num_of_endpoints, rng)
     }
 }
 
