@@ -15,7 +15,7 @@ use crate::cost::{Constants, Learner, Load, OutputLengths, Work, nominal_first_t
 use crate::fleet::{Endpoint, Health, Signals, Snapshot};
 use crate::id::EndpointId;
 use crate::ledger::{Book, Entry, Job, Ledger, Line};
-use crate::prefix::{Belief, Cache, Correction, Index};
+use crate::prefix::{Belief, Cache, Correction, Index, Lookup};
 use crate::prompt::{Blocks, Chain, Prompt};
 use crate::schedule::{Candidate, Decision, Request, Rng, warmth};
 use crate::store::Store;
@@ -211,16 +211,7 @@ impl Picker {
                 f64::from(chosen.load.requests) + 1.0,
                 f64::from(chosen.load.context_tokens) + f64::from(prompt_tokens),
             ),
-            belief: if let [chain] = chains {
-                let grain = self.endpoints.get(chosen.index).and_then(|endpoint| endpoint.signals.block_size);
-                Some(Belief {
-                    prompt: prompt_tokens as f32 / self.blocks.tokens as f32,
-                    grain: grain.map_or(1, |size| size.value.div_ceil(self.blocks.tokens.max(1)).max(1)),
-                    ..lookup.belief(chain, cache)
-                })
-            } else {
-                None
-            },
+            belief: self.belief(&lookup, chains, chosen, cache, &draft.book),
         };
         let entry = self.ledger.open(store, draft, job, now);
         self.index.insert(store, &lookup, chains, *cache, &advance, &caches);
@@ -251,7 +242,11 @@ impl Picker {
         // One that has been away since has another id.
         let at = self.ids.iter().position(|id| *id == entry.endpoint());
         let correction = at.and_then(|at| self.corrections.get_mut(at));
-        correction.zip(forecast.belief).is_some_and(|(correction, belief)| correction.learn(&belief, usage))
+        let lost = correction.zip(forecast.belief).and_then(|(correction, belief)| correction.learn(&belief, usage));
+        if let Some(blocks) = lost {
+            self.ledger.aged(entry, blocks);
+        }
+        lost.is_some()
     }
 
     /// The request was served by `address` after all, because a retry went down the list. `chains` are its prompt's: they
@@ -284,6 +279,26 @@ impl Picker {
     /// Writes down what has not been yet, and looks after the other workers.
     pub fn tick(&mut self, store: &dyn Store, now: Timestamp) {
         self.ledger.tick(store, now);
+    }
+
+    /// To be compared with what the answer says.
+    fn belief(
+        &self,
+        lookup: &Lookup,
+        chains: &[Chain],
+        chosen: &Candidate<'_>,
+        cache: &Cache,
+        book: &Book,
+    ) -> Option<Belief> {
+        let ([chain], signals) = (chains, &self.endpoints.get(chosen.index)?.signals) else { return None };
+        let tokens = self.blocks.tokens.max(1);
+        Some(Belief {
+            told: signals.capacity_tokens().is_some(),
+            pending: book.line(cache.endpoint).prefill_tokens / tokens,
+            prompt: chosen.work.prompt_tokens as f32 / tokens as f32,
+            grain: signals.block_size.map_or(1, |size| size.value.div_ceil(tokens).max(1)),
+            ..lookup.belief(chain, cache)
+        })
     }
 
     fn caches(&self, book: &Book) -> Vec<Cache> {

@@ -1,54 +1,56 @@
 //! How much an endpoint's cache really holds, learned from its answers.
 //!
 //! The size a server tells, or the one assumed for it, is not what prompts can fill: answers take room too, other gateways
-//! have requests there, and some servers tell a size that is not theirs. An answer tells how much of its prompt was in
-//! the cache, and so whether one block of a known age was still held: the last one that the index believed in, or, if the
-//! engine had more than that, the last one that was ever noted. A [`Correction`] moves the capacity to where these answers
+//! send requests there, and some tell a size that is not theirs. An answer tells how much of its prompt was in the cache,
+//! and so whether one block of a known age was still held: the last one that the index believed in or, if the engine had
+//! clearly more than that, the last one that was ever noted. A [`Correction`] moves the capacity to where these answers
 //! change from yes to no:
 //!
-//! | the block | in steps of 1.1 % |
-//! |---|---|
-//! | was believed to be held, in the older half of the cache, and was gone | -5 |
-//! | was believed to be held, in the older half of the cache, and was there | +1 |
-//! | was believed to be gone, and was there | +5 |
+//! | the block | was there | was gone |
+//! |---|---|---|
+//! | believed to be held, in the older half of the cache | 1 step up | 4 steps down |
+//! | believed to be gone | 5 steps up | |
 //!
-//! So the capacity settles where one answer in six is a disappointment. Younger blocks say nothing of it: what is missing
-//! there was still being computed by another request, or the cache was emptied. Between 1/64 of the assumed size and the
-//! size that the server tells; where it tells none, up to 16 times what was assumed for it, since nothing else could ever
-//! show that its cache is larger.
+//! 64 steps are an octave. So the capacity settles where one in five of these answers is a disappointment: to believe a
+//! little too much costs less than to forget what is there. Younger blocks say nothing of the capacity: the cache was
+//! emptied, or another request was still computing them. It goes down to 1/64 of the assumed size and up to the size that
+//! the server tells; where it tells none, up to 16 times the assumed one, for nothing else could show that its cache is
+//! larger.
 //!
-//! Tokens here are estimates, there they are counted, and a text may be denser in its tail than in its head. So what is
-//! compared is the share of the prompt, and only a clear difference counts: more than a third of what was believed and a
-//! tenth of the prompt. An engine caches whole blocks of its own and never the last token, hence no word of prompts that
-//! share less than four blocks.
+//! Tokens are estimated here and counted there, and a text may be denser in its tail than in its head. So what is compared
+//! is the share of the prompt, and only a clear difference counts: a third of what was believed and a tenth of the prompt.
+//! An engine caches whole blocks of its own and never the last token, hence nothing is learned from less than four blocks.
 //!
-//! A server whose prefix cache is off finds nothing however young the block is. After 16 such answers, or 80 if it once did
-//! find something, it is believed to hold nothing at all, up to the first answer that says otherwise. Servers that do not
-//! tell, or tell more than the prompt has, change nothing.
+//! What was missing is new to the cache, and pushes the others one place further. The clock was moved on as if it had been
+//! there, so it is moved on by the rest. Otherwise a cache that is believed to hold all prompts would never be seen to
+//! take anything in, and nothing would ever grow old. The missing blocks themselves stay noted: the request that missed
+//! them has brought them in. Those that are as old are what the smaller capacity is for.
 //!
-//! The missing blocks stay in the index: the request that missed them has brought them in again. Those that are as old
-//! are what the smaller capacity is for.
+//! A server whose prefix cache is off finds nothing however young the block is. After 16 such answers, or up to 80 if it
+//! found something before, it is believed to hold nothing at all, until an answer says otherwise. Servers that do not tell,
+//! or tell more than the prompt has, change nothing.
 
 #[cfg(test)]
 mod tests;
 
 use crate::usage::Usage;
 
-/// What a step multiplies the capacity by: 64 are an octave.
+/// Steps of an octave.
+const OCTAVE: i16 = 64;
+/// The 64th root of two.
 const STEP: f64 = 1.010_889_286_05;
 
-const LOST: i16 = -5;
+const LOST: i16 = -4;
 const KEPT: i16 = 1;
 const FOUND: i16 = 5;
 
-/// 1/64, in steps.
-const LEAST: i16 = -6 * 64;
-/// 16 times, in steps.
-const MOST: i16 = 4 * 64;
+const LEAST: i16 = -6 * OCTAVE;
+/// Where the server does not tell its size.
+const MOST: i16 = 4 * OCTAVE;
 
 /// Answers without a cached token until a server is believed to cache nothing.
 const PATIENCE: i8 = 16;
-/// What an answer with some makes good, and how much patience can be had.
+/// What an answer with some adds to that, and how much there can be.
 const PROOF: i8 = 8;
 const MAX_PATIENCE: i8 = 80;
 
@@ -67,6 +69,10 @@ pub struct Belief {
     pub noted: u32,
     /// Blocks it was assumed to hold in all.
     pub capacity: u32,
+    /// The server says itself how many it can hold.
+    pub told: bool,
+    /// Blocks that other requests still had to compute there. What is not much older may be among them.
+    pub pending: u32,
     /// Blocks of the whole prompt.
     pub prompt: f32,
     /// Our blocks in one of the engine's, at least 1.
@@ -97,35 +103,41 @@ impl Correction {
         }
     }
 
-    /// Learns from an answer. True if it had clearly less of its prompt in the cache than was believed.
-    pub fn learn(&mut self, belief: &Belief, usage: &Usage) -> bool {
-        let (Some(cached), Some(prompt @ 1..)) = (usage.cached_tokens, usage.prompt_tokens) else { return false };
-        if cached > prompt {
-            return false;
+    /// Learns from an answer. If it had clearly less of its prompt in the cache than was believed, gives how much further
+    /// that moves the endpoint's clock on, in blocks / 65536.
+    pub fn learn(&mut self, belief: &Belief, usage: &Usage) -> Option<u64> {
+        let (cached, prompt) = usage.cached_tokens.zip(usage.prompt_tokens)?;
+        if cached > prompt || prompt == 0 {
+            return None;
         }
         if cached > 0 {
             self.patience = self.patience.saturating_add(PROOF).min(MAX_PATIENCE);
         }
         let Belief { held, age, noted, capacity, .. } = *belief;
+        if age < belief.pending.saturating_mul(2) {
+            return None;
+        }
         let few = FEW.saturating_mul(belief.grain);
         let (cached_blocks, believed) = (cached as f32 / prompt as f32 * belief.prompt, held as f32);
         let lacking = believed - cached_blocks;
         if held >= few && lacking > (believed / 3.0).max(belief.prompt / 10.0) {
             self.patience = self.patience.saturating_sub((cached == 0).into()).max(0);
             if age >= capacity / 2 {
-                self.step(LOST);
+                self.step(LOST, belief.told);
             }
-            return true;
+            // They counted as used again, but are new.
+            let new = lacking * (1.0 - age as f32 / capacity as f32);
+            return Some((new.max(0.0) * 65536.0) as u64);
         }
         if noted >= held.saturating_add(few) && cached_blocks > (believed + noted as f32) / 2.0 {
-            self.step(FOUND);
+            self.step(FOUND, belief.told);
         } else if held >= few && age >= capacity / 2 && lacking <= 1.0 + believed / 10.0 {
-            self.step(KEPT);
+            self.step(KEPT, belief.told);
         }
-        false
+        None
     }
 
-    fn step(&mut self, by: i16) {
-        self.steps = (self.steps + by).clamp(LEAST, MOST);
+    fn step(&mut self, by: i16, told: bool) {
+        self.steps = (self.steps + by).clamp(LEAST, if told { 0 } else { MOST });
     }
 }

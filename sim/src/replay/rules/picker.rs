@@ -18,7 +18,7 @@ use endpoint_picker::store::{Memory, Store};
 use endpoint_picker::usage::Usage;
 use serde_json::{Map, Value, json};
 
-use super::Fleet;
+use super::{Cached, Fleet};
 use crate::engine::Outcome;
 use crate::replay::router::{Gauges, Router};
 use crate::replay::trace::{Call, ENGINE_BLOCK};
@@ -33,8 +33,9 @@ pub(super) struct Worker {
     snapshot: Snapshot,
     /// The snapshot is newer than what the picker has.
     scraped: bool,
-    /// KV blocks of each engine.
-    blocks: Vec<u32>,
+    /// KV blocks of each engine, as scraped.
+    blocks: Vec<Option<u32>>,
+    tells_cached: Cached,
     placed: HashMap<usize, (Entry, Forecast)>,
 }
 
@@ -80,7 +81,8 @@ impl Worker {
             store,
             snapshot: Snapshot { endpoints: endpoints.collect(), ..Snapshot::default() },
             scraped: true,
-            blocks: fleet.capacities.iter().map(|tokens| tokens / ENGINE_BLOCK).collect(),
+            blocks: fleet.capacities.iter().map(|n| fleet.tells_capacity.then_some(n / ENGINE_BLOCK)).collect(),
+            tells_cached: fleet.tells_cached,
             placed: HashMap::new(),
         }
     }
@@ -112,7 +114,11 @@ impl Router for Worker {
         if let Some(outcome) = outcome {
             let usage = Usage {
                 prompt_tokens: Some(outcome.prompt_tokens),
-                cached_tokens: Some(outcome.cached_tokens),
+                cached_tokens: match self.tells_cached {
+                    Cached::Truth => Some(outcome.cached_tokens),
+                    Cached::Nothing => None,
+                    Cached::Always(tokens) => Some(tokens),
+                },
                 output_tokens: Some(outcome.output_tokens),
                 events: outcome.output_tokens,
             };
@@ -128,7 +134,7 @@ impl Router for Worker {
             running: Some(gauges.running),
             kv_usage: Some(gauges.kv_usage),
             block_size: Some(ENGINE_BLOCK),
-            num_blocks: self.blocks.get(engine).copied(),
+            num_blocks: self.blocks.get(engine).copied().flatten(),
             lora: None,
         };
         endpoint.signals.update(reading, timestamp(gauges.at));
@@ -139,3 +145,6 @@ impl Router for Worker {
         self.picker.tick(&*self.store, timestamp(now));
     }
 }
+
+#[cfg(test)]
+mod tests;
