@@ -104,6 +104,10 @@ impl Context for Request {}
 
 impl HttpContext for Request {
     fn on_http_request_headers(&mut self, _: usize, end_of_stream: bool) -> Action {
+        #[cfg(feature = "crash")]
+        if abi::header(Headers::Request, "x-crash").is_some() {
+            std::process::abort();
+        }
         // First of all: a client must not choose the server, whatever happens next.
         let _ = abi::remove_header(Headers::Request, DESTINATION);
         let Some(worker) = self.worker.clone() else { return Action::Continue };
