@@ -36,6 +36,8 @@ pub struct Picker {
     lengths: OutputLengths,
     ledger: Ledger,
     index: Index,
+    /// Goes on by one with each request.
+    turn: u64,
     rng: Rng,
 }
 
@@ -95,6 +97,7 @@ impl Picker {
             lengths: OutputLengths::default(),
             ledger,
             index,
+            turn: rng.next_u64(),
             rng,
         }
     }
@@ -157,6 +160,7 @@ impl Picker {
             Candidate {
                 index,
                 in_flight: line.requests,
+                in_flight_tokens: line.prefill_tokens,
                 matched_blocks: *matched,
                 speed: self.learner.speed(*id),
                 load: foreign.load(&line, endpoint, now),
@@ -173,7 +177,9 @@ impl Picker {
             model,
             blocks: prompt.map_or(0, |prompt| u32::try_from(prompt.blocks()).unwrap_or(u32::MAX)),
             block_tokens: self.blocks.tokens,
+            turn: self.turn,
         };
+        self.turn = self.turn.wrapping_add(1);
         let decision = self.config.profile.decide(&request, candidates.clone(), &mut self.rng);
 
         let first = decision.ranked.first().and_then(|first| candidates.get(first.index).zip(caches.get(first.index)));
@@ -183,9 +189,9 @@ impl Picker {
         let prefill = chosen.speed.prefill * constants.prefill_seconds(chosen.work);
         let job = Job {
             endpoint: cache.endpoint,
-            uncached_tokens: prompt_tokens.saturating_sub(chosen.work.cached_tokens),
+            uncached_tokens: chosen.work.uncached_tokens(),
             // What it shares with others is there already.
-            context_tokens: prompt_tokens.saturating_sub(chosen.work.cached_tokens).saturating_add(output_tokens),
+            context_tokens: chosen.work.uncached_tokens().saturating_add(output_tokens),
             prefill_micros: if prompt.is_some() { (prefill * 1e6) as u32 } else { 0 },
             blocks: advance.iter().sum(),
         };

@@ -81,7 +81,8 @@ pub struct Terms {
 }
 
 impl Work {
-    pub(super) fn uncached_tokens(self) -> u32 {
+    /// Tokens of the prompt that have to be read.
+    pub fn uncached_tokens(self) -> u32 {
         self.prompt_tokens.saturating_sub(self.cached_tokens)
     }
 }

@@ -28,7 +28,7 @@ impl Profile {
     /// Places `request` on one of `candidates`.
     pub fn decide(&self, request: &Request<'_>, mut candidates: Vec<Candidate<'_>>, rng: &mut Rng) -> Decision {
         for (_, filter) in &self.filters {
-            filter.filter(request, &mut candidates);
+            filter.filter(request, &mut candidates, rng);
         }
         let mut totals = vec![0.0; candidates.len()];
         let columns: Vec<Vec<Option<f64>>> = self
@@ -42,7 +42,7 @@ impl Profile {
             })
             .collect();
         let (_, picker) = &self.picker;
-        let order = picker.pick(&totals, rng);
+        let order = picker.pick(request, &totals, rng);
         let ranked = order.into_iter().filter_map(|index| {
             let candidate = candidates.get(index)?;
             Some(Ranked {

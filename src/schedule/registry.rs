@@ -3,10 +3,10 @@
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::filters::{Healthy, LoraCapacity};
+use super::filters::{Healthy, LoraCapacity, PrefixCacheAffinity};
 use super::pickers::{MaxScore, Random, WeightedRandom};
 use super::scorers::{
-    ActiveRequest, ExpectedCost, KvCacheUtilization, LoraAffinity, PrefixCache, Queue, RunningRequests,
+    ActiveRequest, ExpectedCost, KvCacheUtilization, LoraAffinity, PrefixCache, Queue, RunningRequests, TokenLoad,
 };
 use super::{Filter, Picker, Scorer};
 
@@ -33,6 +33,15 @@ pub const FILTERS: &[Plugin<dyn Filter>] = &[
         name: "lora-capacity",
         summary: "Leaves out endpoints whose adapter slots are all taken by other adapters, unless all are.",
         build: |p| Ok(with::<LoraCapacity>(p)?),
+    },
+    Plugin {
+        name: "prefix-cache-affinity-filter",
+        summary: "Leaves only endpoints that hold most of the prompt, unless there is none or the first token would come \
+                  too much later there than elsewhere. Parameters: `affinityThreshold` (0.8), the share of the prompt; \
+                  `explorationProbability` (0), how often all stay; `maxTTFTPenaltyMs` (18000), how much later, 0 for no \
+                  limit; `peakPrefillThroughput` (15928), the prompt tokens an engine reads in a second, by which the \
+                  first token is reckoned from the tokens in flight.",
+        build: |p| Ok(with::<PrefixCacheAffinity>(p)?),
     },
 ];
 
@@ -68,6 +77,12 @@ pub const SCORERS: &[Plugin<dyn Scorer>] = &[
         name: "active-request-scorer",
         summary: "Few requests of this proxy in flight there. Parameters: `idleThreshold` (0), `maxBusyScore` (1).",
         build: |p| Ok(with::<ActiveRequest>(p)?),
+    },
+    Plugin {
+        name: "token-load-scorer",
+        summary: "Few prompt tokens to read, in flight there and of this request. Parameter: `queueThresholdTokens` \
+                  (4194304), from which the score is 0.",
+        build: |p| Ok(with::<TokenLoad>(p)?),
     },
     Plugin {
         name: "expected-cost-scorer",

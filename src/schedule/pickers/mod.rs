@@ -28,14 +28,14 @@ fn highest(keys: impl ExactSizeIterator<Item = f64>, count: u32, rng: &mut Rng) 
 
 #[cfg(test)]
 mod testing {
-    use crate::schedule::{Picker, Rng};
+    use crate::schedule::{Picker, Request, Rng};
 
     /// How often each index comes first in `rounds` picks.
     pub(super) fn firsts(picker: &impl Picker, totals: &[f64], rounds: usize) -> Vec<usize> {
         let mut rng = Rng::new(7);
         let mut counts = vec![0; totals.len()];
         for _ in 0..rounds {
-            counts[picker.pick(totals, &mut rng)[0]] += 1;
+            counts[picker.pick(&Request::default(), totals, &mut rng)[0]] += 1;
         }
         counts
     }

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::schedule::{Picker, Rng};
+use crate::schedule::{Picker, Request, Rng};
 
 /// Picks at random.
 #[derive(Debug, Deserialize)]
@@ -20,7 +20,7 @@ impl Default for Random {
 }
 
 impl Picker for Random {
-    fn pick(&self, totals: &[f64], rng: &mut Rng) -> Vec<usize> {
+    fn pick(&self, _: &Request<'_>, totals: &[f64], rng: &mut Rng) -> Vec<usize> {
         let mut order: Vec<usize> = (0..totals.len()).collect();
         rng.shuffle(&mut order);
         order.truncate(self.max_num_of_endpoints as usize);

@@ -7,7 +7,7 @@
 use serde::Deserialize;
 
 use super::highest;
-use crate::schedule::{Picker, Rng};
+use crate::schedule::{Picker, Request, Rng};
 
 /// Picks in proportion to the score.
 #[derive(Debug, Deserialize)]
@@ -25,7 +25,7 @@ impl Default for WeightedRandom {
 }
 
 impl Picker for WeightedRandom {
-    fn pick(&self, totals: &[f64], rng: &mut Rng) -> Vec<usize> {
+    fn pick(&self, _: &Request<'_>, totals: &[f64], rng: &mut Rng) -> Vec<usize> {
         let mut draw = |total: &f64| if *total > 0.0 { rng.unit().ln() / total } else { f64::NEG_INFINITY };
         let keys: Vec<f64> = totals.iter().map(&mut draw).collect();
         highest(keys.into_iter(), self.max_num_of_endpoints, rng)
