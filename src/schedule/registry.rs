@@ -4,7 +4,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::filters::{Healthy, LoraCapacity, PrefixCacheAffinity};
-use super::pickers::{MaxScore, Random, WeightedRandom};
+use super::pickers::{MaxScore, Random, RoundRobin, WeightedRandom};
 use super::scorers::{
     ActiveRequest, ExpectedCost, KvCacheUtilization, LoraAffinity, PrefixCache, Queue, RunningRequests, TokenLoad,
 };
@@ -109,6 +109,12 @@ pub const PICKERS: &[Plugin<dyn Picker>] = &[
         name: "random-picker",
         summary: "Any candidate. Parameter: `maxNumOfEndpoints` (1).",
         build: |p| Ok(with::<Random>(p)?),
+    },
+    Plugin {
+        name: "round-robin-picker",
+        summary: "One candidate after the other, whatever their totals; each worker begins at one of its own. Parameter: \
+                  `maxNumOfEndpoints` (1).",
+        build: |p| Ok(with::<RoundRobin>(p)?),
     },
 ];
 
