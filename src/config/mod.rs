@@ -15,6 +15,7 @@ mod period;
 mod pool;
 mod prefix;
 mod profile;
+mod ready;
 #[cfg(feature = "schema")]
 pub mod reference;
 mod request;
@@ -39,6 +40,7 @@ use engine::Engines;
 use pool::WrittenPool;
 use prefix::WrittenPrefix;
 use profile::WrittenProfile;
+use ready::named_or_written;
 use request::WrittenRequest;
 use scrape::WrittenScrape;
 use serde::Deserialize;
@@ -91,10 +93,12 @@ struct Written {
     /// left none over.
     #[serde(default)]
     failure_mode: FailureMode,
-    /// How an endpoint is chosen: filters, scorers and a picker. If left out: the filters `healthy` and `lora-capacity`;
-    /// `queue-scorer` 2, `kv-cache-utilization-scorer` 2, `prefix-cache-scorer` 3, `lora-affinity-scorer` 1 and
-    /// `active-request-scorer` 2; `max-score-picker` with the best three.
-    #[serde(default, deserialize_with = "object")]
+    /// How an endpoint is chosen: a ready profile by its name, or filters, scorers and a picker.
+    #[serde(default, deserialize_with = "named_or_written")]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(with = "ready::NamedOrWritten", extend("default" = crate::schedule::ready::DEFAULT.name))
+    )]
     profile: WrittenProfile,
 }
 

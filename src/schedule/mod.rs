@@ -14,6 +14,7 @@ mod filters;
 mod parameters;
 mod pickers;
 mod profile;
+pub mod ready;
 pub mod registry;
 mod rng;
 mod scorers;
