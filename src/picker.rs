@@ -168,11 +168,17 @@ impl Picker {
                     prompt_tokens,
                     cached_tokens: matched.saturating_mul(self.blocks.tokens).min(prompt_tokens),
                     output_tokens,
+                    loads_adapter: false,
                 },
                 ..Candidate::of(endpoint, now, self.config.scrape.stale_after)
             }
         });
-        let candidates: Vec<_> = candidates.collect();
+        let mut candidates: Vec<_> = candidates.collect();
+        // Only a name that some endpoint runs is known to be an adapter's.
+        let runs = |candidate: &Candidate<'_>| candidate.lora.zip(model).is_some_and(|(lora, model)| lora.runs(model));
+        if candidates.iter().any(runs) {
+            candidates.iter_mut().for_each(|candidate| candidate.work.loads_adapter = !runs(candidate));
+        }
         let request = Request {
             model,
             blocks: prompt.map_or(0, |prompt| u32::try_from(prompt.blocks()).unwrap_or(u32::MAX)),
