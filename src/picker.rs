@@ -36,6 +36,8 @@ pub struct Picker {
     lengths: OutputLengths,
     ledger: Ledger,
     index: Index,
+    /// Goes on by one with each request.
+    turn: u64,
     rng: Rng,
 }
 
@@ -95,6 +97,7 @@ impl Picker {
             lengths: OutputLengths::default(),
             ledger,
             index,
+            turn: rng.next_u64(),
             rng,
         }
     }
@@ -158,6 +161,7 @@ impl Picker {
             Candidate {
                 index,
                 in_flight: line.requests,
+                in_flight_tokens: line.prefill_tokens,
                 matched_blocks: *matched,
                 warmth: warmth(endpoint.joined, warmup, now),
                 speed: self.learner.speed(*id),
@@ -166,17 +170,25 @@ impl Picker {
                     prompt_tokens,
                     cached_tokens: matched.saturating_mul(self.blocks.tokens).min(prompt_tokens),
                     output_tokens,
+                    loads_adapter: false,
                 },
                 ..Candidate::of(endpoint, now, self.config.scrape.stale_after)
             }
         });
         let drains = |at: usize| self.config.pool.endpoints.get(at).is_some_and(|target| target.draining);
-        let candidates: Vec<_> = candidates.filter(|candidate| !drains(candidate.index)).collect();
+        let mut candidates: Vec<_> = candidates.filter(|candidate| !drains(candidate.index)).collect();
+        // Only a name that some endpoint runs is known to be an adapter's.
+        let runs = |candidate: &Candidate<'_>| candidate.lora.zip(model).is_some_and(|(lora, model)| lora.runs(model));
+        if candidates.iter().any(runs) {
+            candidates.iter_mut().for_each(|candidate| candidate.work.loads_adapter = !runs(candidate));
+        }
         let request = Request {
             model,
             blocks: prompt.map_or(0, |prompt| u32::try_from(prompt.blocks()).unwrap_or(u32::MAX)),
             block_tokens: self.blocks.tokens,
+            turn: self.turn,
         };
+        self.turn = self.turn.wrapping_add(1);
         let decision = self.config.profile.decide(&request, candidates.clone(), &mut self.rng);
 
         let first = decision.ranked.first().ok_or(NoPick::AllFilteredOut)?.index;
@@ -187,9 +199,9 @@ impl Picker {
         let prefill = chosen.speed.prefill * constants.prefill_seconds(chosen.work);
         let job = Job {
             endpoint: cache.endpoint,
-            uncached_tokens: prompt_tokens.saturating_sub(chosen.work.cached_tokens),
+            uncached_tokens: chosen.work.uncached_tokens(),
             // What it shares with others is there already.
-            context_tokens: prompt_tokens.saturating_sub(chosen.work.cached_tokens).saturating_add(output_tokens),
+            context_tokens: chosen.work.uncached_tokens().saturating_add(output_tokens),
             prefill_micros: if prompt.is_some() { (prefill * 1e6) as u32 } else { 0 },
             blocks: advance.iter().sum(),
         };

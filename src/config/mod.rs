@@ -15,6 +15,7 @@ mod period;
 mod pool;
 mod prefix;
 mod profile;
+mod ready;
 #[cfg(feature = "schema")]
 pub mod reference;
 mod request;
@@ -39,6 +40,7 @@ use engine::Engines;
 use pool::WrittenPool;
 use prefix::WrittenPrefix;
 use profile::WrittenProfile;
+use ready::named_or_written;
 use request::WrittenRequest;
 use scrape::WrittenScrape;
 use serde::Deserialize;
@@ -96,10 +98,12 @@ struct Written {
     /// Whether each answer tells why its server was chosen. The same text is in the proxy's log at level `debug`.
     #[serde(default)]
     explain: Explain,
-    /// How an endpoint is chosen: filters, scorers and a picker. If left out: the filters `healthy` and `lora-capacity`;
-    /// `queue-scorer` 2, `kv-cache-utilization-scorer` 2, `prefix-cache-scorer` 3, `lora-affinity-scorer` 1 and
-    /// `active-request-scorer` 2; `max-score-picker` with the best three.
-    #[serde(default, deserialize_with = "object")]
+    /// How an endpoint is chosen: a ready profile by its name, or filters, scorers and a picker.
+    #[serde(default, deserialize_with = "named_or_written")]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(with = "ready::NamedOrWritten", extend("default" = crate::schedule::ready::DEFAULT.name))
+    )]
     profile: WrittenProfile,
 }
 
