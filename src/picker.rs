@@ -11,9 +11,10 @@ use crate::clock::Timestamp;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::config::{Config, Sharing};
-use crate::cost::{Constants, Learner, Load, OutputLengths, Work, nominal_first_token};
+use crate::cost::{Constants, Load, Work, nominal_first_token};
 use crate::fleet::{Endpoint, Health, Signals, Snapshot};
 use crate::id::EndpointId;
+use crate::learned::Learner;
 use crate::ledger::{Book, Entry, Job, Ledger, Line};
 use crate::prefix::{Cache, Index};
 use crate::prompt::{Blocks, Chain, Prompt};
@@ -33,7 +34,6 @@ pub struct Picker {
     /// What others than this proxy have at each endpoint.
     foreign: Vec<Foreign>,
     learner: Learner,
-    lengths: OutputLengths,
     ledger: Ledger,
     index: Index,
     /// Goes on by one with each request.
@@ -79,11 +79,7 @@ impl Picker {
         let blocks = Blocks { tokens: config.prefix.block_tokens, max: config.prefix.max_blocks, seed: 0 };
         let ledger = Ledger::new(&config.pool.name, rng.next_u64());
         let index = Index::new(&config.pool.name, config.prefix.max_entries);
-        // A worker that sees a part of the queue must not learn from the waits it does not understand.
-        let learner = match config.ledger {
-            Sharing::Shared => Learner::default(),
-            Sharing::Private => Learner::disabled(),
-        };
+        let learner = Learner::new(&config.pool.name, config.ledger == Sharing::Shared);
         let targets = config.pool.endpoints.iter();
         let endpoints = targets.map(|target| Endpoint::new(target.address)).collect();
         Self {
@@ -94,7 +90,6 @@ impl Picker {
             ids: Vec::new(),
             foreign: Vec::new(),
             learner,
-            lengths: OutputLengths::default(),
             ledger,
             index,
             turn: rng.next_u64(),
@@ -130,6 +125,8 @@ impl Picker {
             }
         }
         self.ids = self.endpoints.iter().map(Endpoint::id).collect();
+        // A worker that was just reloaded knows what the others learned before its first request.
+        self.learner.tick(store, &self.ids, now);
         let book = self.ledger.read(store).book;
         let stale_after = self.config.scrape.stale_after;
         let known = self.endpoints.iter().zip(&self.ids);
@@ -150,7 +147,7 @@ impl Picker {
         let model = prompt.and_then(|prompt| prompt.adapter.as_deref().or(prompt.model.as_deref()));
         let model_hash = xxh3_64(model.unwrap_or_default());
         let output_tokens = match prompt {
-            Some(prompt) => self.lengths.expected(model_hash, prompt.max_output_tokens),
+            Some(prompt) => self.learner.expected_output(model_hash, prompt.max_output_tokens),
             None => 0,
         };
         let prompt_tokens = prompt.map_or(0, |prompt| prompt.tokens);
@@ -165,7 +162,7 @@ impl Picker {
                 matched_blocks: *matched,
                 warmth: warmth(endpoint.joined, warmup, now),
                 speed: self.learner.speed(*id),
-                load: foreign.load(&line, endpoint, now),
+                load: Load { mean_prefill_seconds: self.learner.mean_prefill(), ..foreign.load(&line, endpoint, now) },
                 work: Work {
                     prompt_tokens,
                     cached_tokens: matched.saturating_mul(self.blocks.tokens).min(prompt_tokens),
@@ -196,7 +193,11 @@ impl Picker {
         let (chosen, cache) = chosen.zip(caches.get(first)).ok_or(NoPick::AllFilteredOut)?;
         let advance = self.index.advance(&lookup, chains, cache);
         let constants = Constants::default();
-        let prefill = chosen.speed.prefill * constants.prefill_seconds(chosen.work);
+        let nominal = constants.prefill_seconds(chosen.work);
+        if prompt_tokens > 0 {
+            self.learner.observe_prefill(nominal);
+        }
+        let prefill = chosen.speed.prefill * nominal;
         let job = Job {
             endpoint: cache.endpoint,
             uncached_tokens: chosen.work.uncached_tokens(),
@@ -226,16 +227,16 @@ impl Picker {
         if streams {
             forecast.first_token_at = Some(now);
             let observed = now.since(forecast.picked_at).as_secs_f64();
-            self.learner.observe_first_token(entry.endpoint(), forecast.first_token_seconds, observed);
+            self.learner.observe_first_token(entry.endpoint(), forecast.first_token_seconds, observed, now);
         }
     }
 
     /// A stream came to its end after `pieces`, about a token each.
     pub fn finished(&mut self, entry: &Entry, forecast: &Forecast, pieces: u32, now: Timestamp) {
         let Some(first) = forecast.first_token_at.filter(|_| pieces > 1) else { return };
-        self.lengths.observe(forecast.model, pieces);
+        self.learner.observe_output(forecast.model, pieces, now);
         let per_token = now.since(first).as_secs_f64() / f64::from(pieces - 1);
-        self.learner.observe_decode(entry.endpoint(), forecast.step_seconds, per_token);
+        self.learner.observe_decode(entry.endpoint(), forecast.step_seconds, per_token, now);
     }
 
     /// The request was served by `address` after all, because a retry went down the list. `chains` are its prompt's: they
@@ -268,6 +269,7 @@ impl Picker {
     /// Writes down what has not been yet, and looks after the other workers.
     pub fn tick(&mut self, store: &dyn Store, now: Timestamp) {
         self.ledger.tick(store, now);
+        self.learner.tick(store, &self.ids, now);
     }
 
     fn caches(&self, book: &Book) -> Vec<Cache> {

@@ -160,7 +160,7 @@ pub fn estimate(constants: &Constants, knobs: &Knobs, speed: &Speed, load: &Load
 }
 
 /// Seconds to the first token if the endpoint had speed 1: the wait and the prefill as they are, unweighted. What
-/// [`super::Learner::observe_first_token`] compares with the time the first token took. At most 10^9.
+/// [`Learner::observe_first_token`](crate::learned::Learner::observe_first_token) compares with the time the first token took. At most 10^9.
 pub fn nominal_first_token(constants: &Constants, speed: &Speed, load: &Load, work: &Work) -> f64 {
     let clock = within(load.wait_seconds, MAX_INPUT_SECONDS) / factor(speed.prefill);
     within(clock + load.foreign_wait(constants, *work) + constants.prefill_seconds(*work), MAX_TERM_SECONDS)

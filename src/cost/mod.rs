@@ -25,7 +25,7 @@
 //! endpoint ([`Load`]): `n` requests, `n_dec` of them past their first token, `KV` tokens of context in memory and room for
 //! `C`. Of the engine ([`Constants`]): `t0` seconds a step takes, `a` more per token, `q` per pair of tokens that attend to
 //! each other, `k` per token of context read. `s` and `d` say how many times slower than that this endpoint is
-//! ([`Speed`], learned by [`Learner`]; 1 for one that nobody has watched).
+//! ([`Speed`], learned by [`Learner`](crate::learned::Learner); 1 for one that nobody has watched).
 //!
 //! * `alpha·P`: a prefill is charged twice. Near saturation the second requests queue for what the first did not find.
 //! * `lambda·n·P`: the stall. While the engine reads my prompt, `n` others get no token.
@@ -56,7 +56,7 @@
 //! | `prompt_tokens` 0, the body was not read | half a step of prefill: waits and streams decide |
 //! | `output_tokens` 0, as for embeddings | no slowdown of me or others, no wait for memory |
 //! | adapters | nothing is loaded anywhere, as far as is known: no `A` |
-//! | a speed | [`Learner`] gives the fleet's, [`Speed::default`] is nominal |
+//! | a speed | [`Learner`](crate::learned::Learner) gives the fleet's, [`Speed::default`] is nominal |
 //!
 //! Numbers that contradict each other count as the nearest that do not: more cached tokens than prompt, more requests in
 //! prefill than in flight, more foreign requests waiting than there are. No result is negative, infinite or not a number.
@@ -64,17 +64,12 @@
 mod constants;
 mod estimate;
 mod knobs;
-mod learner;
-mod output_lengths;
-mod recent;
 #[cfg(test)]
 mod tests;
 
 pub use self::constants::Constants;
 pub use self::estimate::{Load, Speed, Terms, Work, estimate, nominal_first_token};
 pub use self::knobs::{Knobs, Switches};
-pub use self::learner::Learner;
-pub use self::output_lengths::OutputLengths;
 
 /// A number that is at least 0 and at most `max`; what is no number is 0.
 fn within(number: f64, max: f64) -> f64 {
