@@ -16,10 +16,11 @@ use crate::fleet::{Endpoint, Health, Signals, Snapshot};
 use crate::id::EndpointId;
 use crate::learned::Learner;
 use crate::ledger::{Book, Entry, Job, Ledger, Line};
-use crate::prefix::{Cache, Index};
+use crate::prefix::{Belief, Cache, Correction, Index};
 use crate::prompt::{Blocks, Chain, Prompt};
 use crate::schedule::{Candidate, Decision, Request, Rng, warmth};
 use crate::store::Store;
+use crate::usage::Usage;
 
 /// The state of one worker.
 #[derive(Debug)]
@@ -33,6 +34,8 @@ pub struct Picker {
     ids: Vec<EndpointId>,
     /// What others than this proxy have at each endpoint.
     foreign: Vec<Foreign>,
+    /// What the answers of each endpoint's present life say of its cache.
+    corrections: Vec<Correction>,
     learner: Learner,
     ledger: Ledger,
     index: Index,
@@ -60,6 +63,8 @@ pub struct Forecast {
     model: u64,
     first_token_seconds: f64,
     step_seconds: f64,
+    /// Of a request with one prompt: of several, an answer tells no more than the sum.
+    belief: Option<Belief>,
 }
 
 /// Why no endpoint was picked.
@@ -83,6 +88,7 @@ impl Picker {
         let targets = config.pool.endpoints.iter();
         let endpoints = targets.map(|target| Endpoint::new(target.address)).collect();
         Self {
+            corrections: Vec::new(),
             config,
             blocks,
             version: None,
@@ -124,7 +130,10 @@ impl Picker {
                 }
             }
         }
-        self.ids = self.endpoints.iter().map(Endpoint::id).collect();
+        let ids: Vec<_> = self.endpoints.iter().map(Endpoint::id).collect();
+        let kept = |(at, id)| self.corrections.get(at).filter(|_| self.ids.get(at) == Some(id)).copied();
+        self.corrections = ids.iter().enumerate().map(|known| kept(known).unwrap_or_default()).collect();
+        self.ids = ids;
         // A worker that was just reloaded knows what the others learned before its first request.
         self.learner.tick(store, &self.ids, now);
         let book = self.ledger.read(store).book;
@@ -215,6 +224,16 @@ impl Picker {
                 f64::from(chosen.load.requests) + 1.0,
                 f64::from(chosen.load.context_tokens) + f64::from(prompt_tokens),
             ),
+            belief: if let [chain] = chains {
+                let grain = self.endpoints.get(chosen.index).and_then(|endpoint| endpoint.signals.block_size);
+                Some(Belief {
+                    prompt: prompt_tokens as f32 / self.blocks.tokens as f32,
+                    grain: grain.map_or(1, |size| size.value.div_ceil(self.blocks.tokens.max(1)).max(1)),
+                    ..lookup.belief(chain, cache)
+                })
+            } else {
+                None
+            },
         };
         let entry = self.ledger.open(store, draft, job, now);
         self.index.insert(store, &lookup, chains, *cache, &advance, &caches);
@@ -231,12 +250,21 @@ impl Picker {
         }
     }
 
-    /// A stream came to its end after `pieces`, about a token each.
-    pub fn finished(&mut self, entry: &Entry, forecast: &Forecast, pieces: u32, now: Timestamp) {
-        let Some(first) = forecast.first_token_at.filter(|_| pieces > 1) else { return };
-        self.learner.observe_output(forecast.model, pieces, now);
-        let per_token = now.since(first).as_secs_f64() / f64::from(pieces - 1);
-        self.learner.observe_decode(entry.endpoint(), forecast.step_seconds, per_token, now);
+    /// The answer came to its end, and `usage` is what it told. True if the endpoint had clearly less of the prompt in its
+    /// cache than was believed.
+    pub fn finished(&mut self, entry: &Entry, forecast: &Forecast, usage: &Usage, now: Timestamp) -> bool {
+        let output = usage.output_tokens.unwrap_or(usage.events);
+        if output > 1 {
+            self.learner.observe_output(forecast.model, output, now);
+            if let Some(first) = forecast.first_token_at {
+                let per_token = now.since(first).as_secs_f64() / f64::from(output - 1);
+                self.learner.observe_decode(entry.endpoint(), forecast.step_seconds, per_token, now);
+            }
+        }
+        // One that has been away since has another id.
+        let at = self.ids.iter().position(|id| *id == entry.endpoint());
+        let correction = at.and_then(|at| self.corrections.get_mut(at));
+        correction.zip(forecast.belief).is_some_and(|(correction, belief)| correction.learn(&belief, usage))
     }
 
     /// The request was served by `address` after all, because a retry went down the list. `chains` are its prompt's: they
@@ -273,19 +301,15 @@ impl Picker {
     }
 
     fn caches(&self, book: &Book) -> Vec<Cache> {
-        let known = self.endpoints.iter().zip(&self.ids);
-        let cache = |(endpoint, id): (&Endpoint, &EndpointId)| Cache {
-            endpoint: *id,
-            clock: book.line(*id).clock,
-            capacity: self.capacity_blocks(endpoint),
+        let known = self.endpoints.iter().zip(&self.ids).zip(&self.corrections);
+        let cache = |((endpoint, id), correction): ((&Endpoint, &EndpointId), &Correction)| {
+            // In our blocks, the index's unit.
+            let told = endpoint.signals.capacity_tokens().map(|tokens| tokens / u64::from(self.blocks.tokens.max(1)));
+            let assumed = told.map_or(self.config.prefix.capacity_blocks, |n| u32::try_from(n).unwrap_or(u32::MAX));
+            let capacity = correction.capacity(assumed, told.is_some());
+            Cache { endpoint: *id, clock: book.line(*id).clock, capacity }
         };
         known.map(cache).collect()
-    }
-
-    /// How many of our blocks the endpoint's cache holds, in the index's unit.
-    fn capacity_blocks(&self, endpoint: &Endpoint) -> u32 {
-        let told = endpoint.signals.capacity_tokens().map(|tokens| tokens / u64::from(self.blocks.tokens.max(1)));
-        told.map_or(self.config.prefix.capacity_blocks, |blocks| u32::try_from(blocks).unwrap_or(u32::MAX))
     }
 }
 

@@ -30,6 +30,11 @@ impl Metrics {
         self.count("endpoint_picker_served_elsewhere_total");
     }
 
+    /// A server had less of a prompt in its cache than was believed.
+    pub(super) fn cache_lost(&mut self) {
+        self.count("endpoint_picker_cache_lost_total");
+    }
+
     /// The destination could not be set any more; the proxy's own policy chooses.
     pub(super) fn too_late(&mut self) {
         self.count("endpoint_picker_destination_refused_total");
