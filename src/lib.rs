@@ -17,6 +17,7 @@ pub mod ledger;
 pub mod picker;
 pub mod prefix;
 pub mod prompt;
+pub mod rendezvous;
 pub mod reply;
 pub mod schedule;
 pub mod scrape;

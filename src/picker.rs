@@ -10,7 +10,7 @@ use std::rc::Rc;
 use crate::clock::Timestamp;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::config::{Config, Sharing};
+use crate::config::Config;
 use crate::cost::{Constants, Load, Work, nominal_first_token};
 use crate::fleet::{Endpoint, Health, Signals, Snapshot};
 use crate::id::EndpointId;
@@ -18,6 +18,7 @@ use crate::learned::Learner;
 use crate::ledger::{Book, Entry, Job, Ledger, Line};
 use crate::prefix::{Belief, Cache, Correction, Index};
 use crate::prompt::{Blocks, Chain, Prompt};
+use crate::rendezvous::Homes;
 use crate::schedule::{Candidate, Decision, Request, Rng, warmth};
 use crate::store::Store;
 use crate::usage::Usage;
@@ -81,10 +82,15 @@ impl Picker {
     /// equals unpredictable.
     pub fn new(config: Rc<Config>, seed: u64) -> Self {
         let mut rng = Rng::new(seed);
-        let blocks = Blocks { tokens: config.prefix.block_tokens, max: config.prefix.max_blocks, seed: 0 };
+        let blocks = Blocks {
+            tokens: config.prefix.block_tokens,
+            max: config.prefix.max_blocks,
+            seed: 0,
+            openings: !config.sees_all(),
+        };
         let ledger = Ledger::new(&config.pool.name, rng.next_u64());
         let index = Index::new(&config.pool.name, config.prefix.max_entries);
-        let learner = Learner::new(&config.pool.name, config.ledger == Sharing::Shared);
+        let learner = Learner::new(&config.pool.name, config.sees_all());
         let targets = config.pool.endpoints.iter();
         let endpoints = targets.map(|target| Endpoint::new(target.address)).collect();
         Self {
@@ -161,6 +167,8 @@ impl Picker {
         };
         let prompt_tokens = prompt.map_or(0, |prompt| prompt.tokens);
         let warmup = self.config.pool.warmup;
+        let unseen = prompt.filter(|_| !self.config.sees_all());
+        let homes = unseen.map(|prompt| Homes::of(prompt, &self.endpoints)).unwrap_or_default();
         let candidates = known().zip(&lookup.matched).enumerate().map(|(index, ((endpoint, id), matched))| {
             let line = draft.book.line(*id);
             let foreign = self.foreign.get(index).copied().unwrap_or_default();
@@ -174,7 +182,10 @@ impl Picker {
                 load: Load { mean_prefill_seconds: self.learner.mean_prefill(), ..foreign.load(&line, endpoint, now) },
                 work: Work {
                     prompt_tokens,
-                    cached_tokens: matched.saturating_mul(self.blocks.tokens).min(prompt_tokens),
+                    cached_tokens: matched
+                        .saturating_mul(self.blocks.tokens)
+                        .max(homes.believed(index))
+                        .min(prompt_tokens),
                     output_tokens,
                     loads_adapter: false,
                 },

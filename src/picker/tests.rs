@@ -9,8 +9,12 @@ use crate::store::Memory;
 const NOW: Timestamp = Timestamp(1_796_000_000_000);
 
 fn picker(scorer: &str, seed: u64) -> Picker {
+    configured(scorer, "", seed)
+}
+
+fn configured(scorer: &str, settings: &str, seed: u64) -> Picker {
     let json = format!(
-        r#"{{"pool":{{"endpoints":[{{"address":"10.0.0.1:8000"}},{{"address":"10.0.0.2:8000"}}]}},
+        r#"{{{settings}"pool":{{"endpoints":[{{"address":"10.0.0.1:8000"}},{{"address":"10.0.0.2:8000"}}]}},
             "profile":{{"scorers":[{{"type":"{scorer}"}}],"picker":{{"type":"max-score-picker"}}}}}}"#
     );
     Picker::new(Rc::new(config::load(json.as_bytes()).unwrap()), seed)
@@ -56,6 +60,21 @@ fn one_worker_finds_what_another_placed() {
         let first = ask(&mut one, &store, &body);
         let second = ask(&mut two, &store, &body);
         assert_eq!((second.index, second.total), (first.index, 1.0), "chat {chat}");
+    }
+}
+
+#[test]
+fn gateways_that_know_nothing_of_each_other_send_a_prompt_to_the_same_place() {
+    for settings in [r#""ledger":"private","#, r#""gateways":3,"#] {
+        for chat in 0..16 {
+            let body = text(&format!("chat {chat}"), 40);
+            let placed = [1, 2, 3].map(|gateway| {
+                let (store, mut picker) = (Memory::default(), configured("expected-cost-scorer", settings, gateway));
+                picker.refresh(&store, snapshot(gateway, [Reading::default(), Reading::default()]), NOW);
+                ask(&mut picker, &store, &body).index
+            });
+            assert!(placed.iter().all(|index| *index == placed[0]), "chat {chat}: {placed:?} with {settings}");
+        }
     }
 }
 
