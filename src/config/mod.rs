@@ -15,6 +15,7 @@ mod period;
 mod pool;
 mod prefix;
 mod profile;
+mod ready;
 #[cfg(feature = "schema")]
 pub mod reference;
 mod request;
@@ -39,6 +40,7 @@ use engine::Engines;
 use pool::WrittenPool;
 use prefix::WrittenPrefix;
 use profile::WrittenProfile;
+use ready::named_or_written;
 use request::WrittenRequest;
 use scrape::WrittenScrape;
 use serde::Deserialize;
@@ -56,12 +58,21 @@ pub struct Config {
     pub prefix: Prefix,
     /// Who knows what is in flight where and who holds which prefix.
     pub ledger: Sharing,
+    /// How many gateways route to the same servers, 1 to 1000.
+    pub gateways: u32,
     /// What happens when no endpoint can be picked.
     pub failure_mode: FailureMode,
     /// How an endpoint is chosen.
     pub profile: Profile,
     /// Who is told of each decision.
     pub explain: Explain,
+}
+
+impl Config {
+    /// Whether each worker knows all requests that are sent to the servers, direct clients' apart.
+    pub fn sees_all(&self) -> bool {
+        self.ledger == Sharing::Shared && self.gateways == 1
+    }
 }
 
 /// The configuration is one JSON object, the same for scraper and pickers. In Envoy it is the `configuration` of the
@@ -89,6 +100,11 @@ struct Written {
     /// Whether the workers of the proxy know of each other what they sent where.
     #[serde(default)]
     ledger: Sharing,
+    /// How many gateways route to the same servers without knowing of each other, this one included. With more than one
+    /// they agree by hash on where a prompt is probably cached, and do not learn how fast servers are. All need the same
+    /// `prefix.block_tokens`.
+    #[serde(default = "one")]
+    gateways: Whole<1, 1000>,
     /// What happens to a request when no endpoint can be picked for it: nothing is known of the servers yet, or the filters
     /// left none over.
     #[serde(default)]
@@ -96,10 +112,12 @@ struct Written {
     /// Whether each answer tells why its server was chosen. The same text is in the proxy's log at level `debug`.
     #[serde(default)]
     explain: Explain,
-    /// How an endpoint is chosen: filters, scorers and a picker. If left out: the filters `healthy` and `lora-capacity`;
-    /// `queue-scorer` 2, `kv-cache-utilization-scorer` 2, `prefix-cache-scorer` 3, `lora-affinity-scorer` 1 and
-    /// `active-request-scorer` 2; `max-score-picker` with the best three.
-    #[serde(default, deserialize_with = "object")]
+    /// How an endpoint is chosen: a ready profile by its name, or filters, scorers and a picker.
+    #[serde(default, deserialize_with = "named_or_written")]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(with = "ready::NamedOrWritten", extend("default" = crate::schedule::ready::DEFAULT.name))
+    )]
     profile: WrittenProfile,
 }
 
@@ -111,7 +129,8 @@ pub enum Sharing {
     /// All workers see at once what each of them sent where.
     #[default]
     Shared,
-    /// Each worker knows its own requests only. With several workers this is much worse; it is there to compare.
+    /// Each worker knows its own requests only, and agrees with the others by hash on where a prompt is probably cached.
+    /// With several workers this is worse; it is for hosts whose workers cannot share, and to compare.
     Private,
 }
 
@@ -140,6 +159,10 @@ pub enum FailureMode {
     FailClose,
 }
 
+fn one() -> Whole<1, 1000> {
+    Whole::of(1)
+}
+
 /// Reads, checks and resolves a configuration. The error is the first thing found wrong.
 pub fn load(json: &[u8]) -> Result<Config, ConfigError> {
     let written: Written = strict::parse(json)?;
@@ -152,6 +175,7 @@ pub fn load(json: &[u8]) -> Result<Config, ConfigError> {
         prefix: written.prefix.resolve(),
         ledger: written.ledger,
         explain: written.explain,
+        gateways: written.gateways.get(),
         failure_mode: written.failure_mode,
         profile: written.profile.resolve().map_err(|error| error.within("profile"))?,
     })

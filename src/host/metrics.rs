@@ -64,6 +64,11 @@ impl Metrics {
         self.set("endpoint_picker_endpoints_unreachable", unreachable);
     }
 
+    /// Requests of all workers in flight, as the ledger has them.
+    pub(super) fn in_flight(&mut self, requests: u64) {
+        self.set("endpoint_picker_requests_in_flight", requests);
+    }
+
     /// The scraper of this VM took over.
     pub(super) fn took_over(&mut self) {
         self.count("endpoint_picker_scraper_takeovers_total");

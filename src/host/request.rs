@@ -20,7 +20,6 @@ use crate::usage::{Framing, UsageReader};
 pub(super) struct Request {
     worker: Option<Rc<Worker>>,
     reading: Option<Dialect>,
-    declared_len: Option<u64>,
     placed: Option<Placed>,
 }
 
@@ -44,15 +43,19 @@ struct Placed {
 
 impl Request {
     pub(super) fn new(worker: Option<Rc<Worker>>) -> Self {
-        Self { worker, reading: None, declared_len: None, placed: None }
+        Self { worker, reading: None, placed: None }
     }
 
-    /// Decides on at most `max_body_bytes` of what has been read of the body.
-    fn decide_on_body(&mut self, dialect: Dialect) -> Action {
+    /// Decides on at most `max_body_bytes` of what has been read of the body, which is `whole` bytes long; if its end has not
+    /// come, it is as long as declared.
+    fn decide_on_body(&mut self, dialect: Dialect, whole: Option<usize>) -> Action {
         self.reading = None;
         let Some(worker) = self.worker.clone() else { return Action::Continue };
         let body = abi::buffer(Buffer::RequestBody, worker.config.request.max_body_bytes).unwrap_or_default();
-        let prompt = prompt::read(dialect, &body, self.declared_len, worker.picker.borrow().blocks());
+        let declared =
+            || std::str::from_utf8(&abi::header(Headers::Request, "content-length")?).ok()?.trim().parse().ok();
+        let length = whole.map_or_else(declared, |whole| u64::try_from(whole).ok());
+        let prompt = prompt::read(dialect, &body, length, worker.picker.borrow().blocks());
         self.decide(&worker, Some(dialect), Some(prompt))
     }
 
@@ -110,6 +113,10 @@ impl Context for Request {}
 
 impl HttpContext for Request {
     fn on_http_request_headers(&mut self, _: usize, end_of_stream: bool) -> Action {
+        #[cfg(feature = "crash")]
+        if abi::header(Headers::Request, "x-crash").is_some() {
+            std::process::abort();
+        }
         // First of all: a client must not choose the server, whatever happens next.
         let _ = abi::remove_header(Headers::Request, DESTINATION);
         let Some(worker) = self.worker.clone() else { return Action::Continue };
@@ -119,7 +126,6 @@ impl HttpContext for Request {
         let Some(dialect) = dialect.filter(|_| !end_of_stream && is_plain(header("content-encoding"))) else {
             return self.decide(&worker, dialect, None);
         };
-        self.declared_len = header("content-length").and_then(|n| std::str::from_utf8(&n).ok()?.trim().parse().ok());
         self.reading = Some(dialect);
         Action::Pause
     }
@@ -127,7 +133,7 @@ impl HttpContext for Request {
     fn on_http_request_body(&mut self, body_size: usize, end_of_stream: bool) -> Action {
         let (Some(dialect), Some(worker)) = (self.reading, &self.worker) else { return Action::Continue };
         if end_of_stream || body_size >= worker.config.request.max_body_bytes {
-            self.decide_on_body(dialect)
+            self.decide_on_body(dialect, end_of_stream.then_some(body_size))
         } else {
             Action::Pause
         }
@@ -136,7 +142,7 @@ impl HttpContext for Request {
     // A body that ends with trailers has no body call at its end.
     fn on_http_request_trailers(&mut self, _: usize) -> Action {
         match self.reading {
-            Some(dialect) => self.decide_on_body(dialect),
+            Some(dialect) => self.decide_on_body(dialect, None),
             None => Action::Continue,
         }
     }

@@ -9,8 +9,12 @@ use crate::store::Memory;
 const NOW: Timestamp = Timestamp(1_796_000_000_000);
 
 fn picker(scorer: &str, seed: u64) -> Picker {
+    configured(scorer, "", seed)
+}
+
+fn configured(scorer: &str, settings: &str, seed: u64) -> Picker {
     let json = format!(
-        r#"{{"pool":{{"endpoints":[{{"address":"10.0.0.1:8000"}},{{"address":"10.0.0.2:8000"}}]}},
+        r#"{{{settings}"pool":{{"endpoints":[{{"address":"10.0.0.1:8000"}},{{"address":"10.0.0.2:8000"}}]}},
             "profile":{{"scorers":[{{"type":"{scorer}"}}],"picker":{{"type":"max-score-picker"}}}}}}"#
     );
     Picker::new(Rc::new(config::load(json.as_bytes()).unwrap()), seed)
@@ -60,6 +64,21 @@ fn one_worker_finds_what_another_placed() {
 }
 
 #[test]
+fn gateways_that_know_nothing_of_each_other_send_a_prompt_to_the_same_place() {
+    for settings in [r#""ledger":"private","#, r#""gateways":3,"#] {
+        for chat in 0..16 {
+            let body = text(&format!("chat {chat}"), 40);
+            let placed = [1, 2, 3].map(|gateway| {
+                let (store, mut picker) = (Memory::default(), configured("expected-cost-scorer", settings, gateway));
+                picker.refresh(&store, snapshot(gateway, [Reading::default(), Reading::default()]), NOW);
+                ask(&mut picker, &store, &body).index
+            });
+            assert!(placed.iter().all(|index| *index == placed[0]), "chat {chat}: {placed:?} with {settings}");
+        }
+    }
+}
+
+#[test]
 fn p52_hashes_depend_on_the_secret_of_the_deployment() {
     let hashes = |seed| {
         let mut picker = picker("prefix-cache-scorer", 1);
@@ -97,6 +116,49 @@ fn the_adapter_of_lora_path_goes_where_it_is_loaded() {
 }
 
 #[test]
+fn an_adapter_is_worth_a_short_wait_and_no_long_one() {
+    let store = Memory::default();
+    let mut picker = picker("expected-cost-scorer", 1);
+    let lora = |names: &[&str], waiting| Reading {
+        lora: Some(Lora {
+            max: 4,
+            running: names.iter().map(|name| name.as_bytes().into()).collect(),
+            waiting: vec![],
+        }),
+        waiting: Some(waiting),
+        running: Some(0),
+        ..Reading::default()
+    };
+    let body = r#"{"text":"hi","model":"base","lora_path":"sql"}"#;
+    picker.refresh(&store, snapshot(7, [lora(&["chat"], 0), lora(&["sql"], 0)]), NOW);
+    (0..8).for_each(|_| assert_eq!(ask(&mut picker, &store, body).index, 1, "both idle"));
+    picker.refresh(&store, snapshot(7, [Reading::default(), lora(&["sql"], 0)]), NOW);
+    (0..8).for_each(|_| assert_eq!(ask(&mut picker, &store, body).index, 1, "the other never had an adapter"));
+    picker.refresh(&store, snapshot(7, [lora(&["chat"], 0), lora(&["sql"], 50)]), NOW);
+    (0..8).for_each(|_| assert_eq!(ask(&mut picker, &store, body).index, 0, "a long queue where it is loaded"));
+    picker.refresh(&store, snapshot(7, [lora(&["chat"], 0), lora(&["sql"], 0)]), NOW);
+    let base: Vec<_> = (0..32).map(|_| ask(&mut picker, &store, r#"{"text":"hi","model":"base"}"#).index).collect();
+    assert!(base.contains(&0) && base.contains(&1), "the base model is everywhere: {base:?}");
+}
+
+#[test]
+fn workers_take_turns_from_places_of_their_own() {
+    let store = Memory::default();
+    let config =
+        r#"{"pool":{"endpoints":[{"address":"10.0.0.1:8000"},{"address":"10.0.0.2:8000"}]},"profile":"round-robin"}"#;
+    let config = Rc::new(config::load(config.as_bytes()).unwrap());
+    let firsts = (0..16).map(|seed| {
+        let mut worker = Picker::new(Rc::clone(&config), seed);
+        worker.refresh(&store, snapshot(7, [Reading::default(), Reading::default()]), NOW);
+        let turns: Vec<_> = (0..6).map(|_| ask(&mut worker, &store, r#"{"text":"hi"}"#).index).collect();
+        assert!(turns.windows(2).all(|pair| pair[0] != pair[1]), "{turns:?}");
+        turns[0]
+    });
+    let begin_at_the_second = firsts.sum::<usize>();
+    assert!((1..16).contains(&begin_at_the_second), "{begin_at_the_second} of 16");
+}
+
+#[test]
 fn what_others_have_there_counts_once() {
     let store = Memory::default();
     let mut picker = picker("expected-cost-scorer", 1);
@@ -122,7 +184,7 @@ fn a_prefix_that_many_share_is_in_the_cache_once() {
     let prompt = read(Dialect::Generate, text("a", 10).as_bytes(), None, picker.blocks());
     let picks: Vec<_> = (0..10).map(|_| picker.pick(&store, Some(&prompt), NOW).unwrap()).collect();
     let held: u32 = picker.ledger.read(&store).book.lines().map(|(_, line)| line.context_tokens).sum();
-    let answers = 10 * picker.lengths.expected(xxh3_64(b""), None);
+    let answers = 10 * picker.learner.expected_output(xxh3_64(b""), None);
     assert!((640..700).contains(&(held - answers)), "{held} with {answers} of answers");
     picks.into_iter().for_each(|pick| picker.close(pick.entry, NOW));
 }

@@ -7,6 +7,7 @@
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::json::Text;
+use super::opening::{Opener, Opening};
 use super::text::MARK;
 
 /// Bytes that stand for a token: the usual rule of thumb for English text and code.
@@ -30,11 +31,13 @@ pub struct Blocks {
     pub max: usize,
     /// Random per deployment, so that nobody outside can craft prompts whose hashes collide.
     pub seed: u64,
+    /// Also hash the openings of prompts, for which no seed is used.
+    pub openings: bool,
 }
 
 impl Default for Blocks {
     fn default() -> Self {
-        Self { tokens: 64, max: 2048, seed: 0 }
+        Self { tokens: 64, max: 2048, seed: 0, openings: false }
     }
 }
 
@@ -64,6 +67,8 @@ pub(super) struct Chainer {
     /// Tokens of the finished chains.
     tokens: u64,
     chains: Vec<Chain>,
+    /// Of the first chain.
+    pub(super) opener: Opener,
 }
 
 impl Chainer {
@@ -79,6 +84,7 @@ impl Chainer {
             bytes: 0,
             tokens: 0,
             chains: Vec::new(),
+            opener: Opener::closed(),
         }
     }
 
@@ -92,6 +98,7 @@ impl Chainer {
 
     /// A chain without a full block could match nothing, and is not kept.
     pub(super) fn end(&mut self) {
+        self.opener.close();
         let tokens = self.bytes.div_ceil(BYTES_PER_TOKEN as u64);
         self.tokens = self.tokens.saturating_add(tokens);
         let hashes = std::mem::take(&mut self.hashes);
@@ -100,8 +107,8 @@ impl Chainer {
         }
     }
 
-    pub(super) fn finish(self) -> (Vec<Chain>, u64) {
-        (self.chains, self.tokens)
+    pub(super) fn finish(self) -> (Vec<Chain>, Option<Opening>, u64) {
+        (self.chains, self.opener.finish(), self.tokens)
     }
 
     /// The rest of the chain only counts.
@@ -182,6 +189,7 @@ impl Chainer {
 
     fn block(&mut self, block: &[u8]) {
         self.parent = xxh3_64_with_seed(block, self.parent);
+        self.opener.block(block);
         self.hashes.push(self.parent);
         self.room -= 1;
     }

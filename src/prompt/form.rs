@@ -131,6 +131,9 @@ const MAX_DEPTH: u32 = 4;
 /// Claude Code puts a block that changes with each request before its system prompt; model servers drop it.
 const BILLING_HEADER: &[u8] = b"x-anthropic-billing-header";
 
+/// The role of who speaks after the instructions, as written.
+const USER: &[u8] = b"\"user\"";
+
 /// Writes prompts in the canonical form.
 pub(super) struct Form {
     pub(super) chainer: Chainer,
@@ -171,26 +174,32 @@ impl Form {
     /// A list of messages; a text is what the user says.
     pub(super) fn conversation(&mut self, messages: Value<'_>) {
         if !messages.is_array() {
-            return self.message(b"user", messages);
+            self.message(b"user", messages);
+            return self.chainer.opener.end();
         }
         let mut cursor = messages.cursor();
         cursor.enter();
         while let Some(first) = cursor.element() {
+            let mut role = Some(USER);
             if first == b'{' {
-                self.record(&mut cursor, &MESSAGE);
+                role = self.record(&mut cursor, &MESSAGE).map(|role| role.raw);
             } else if let Some(value) = cursor.value() {
                 self.message(b"user", value);
+            }
+            if role == Some(USER) {
+                self.chainer.opener.end();
             }
         }
         self.freeze_if(messages.cut);
     }
 
-    /// An object in its place in a list, framed.
-    fn record<const N: usize>(&mut self, cursor: &mut Cursor<'_>, table: &Table<N>) {
+    /// An object in its place in a list, framed. Returns its first member, of a message the role.
+    fn record<'a, const N: usize>(&mut self, cursor: &mut Cursor<'a>, table: &Table<N>) -> Option<Value<'a>> {
         self.chainer.mark(b'{');
         let record = table.read(cursor);
         self.members(&record, table);
         self.chainer.mark(b'}');
+        record.fields.found.first().copied().flatten()
     }
 
     fn members<const N: usize>(&mut self, record: &Record<'_, N>, table: &Table<N>) {
@@ -267,7 +276,8 @@ impl Form {
     fn calls(&mut self, calls: Value<'_>) {
         let mut cursor = calls.cursor();
         if calls.is_object() {
-            return self.record(&mut cursor, &CALL);
+            self.record(&mut cursor, &CALL);
+            return;
         }
         if !calls.is_array() {
             return self.plain(calls);
@@ -345,6 +355,8 @@ impl Form {
     fn media(&mut self, value: Value<'_>) {
         self.freeze_if(value.cut);
         self.cut_in_media |= value.cut;
+        // The digest holds the secret.
+        self.chainer.opener.close();
         let payload = media::payload(value);
         // Seven bits a byte, so that no mark can appear in it.
         let digest = (media::digest(payload, self.seed) & u64::from_le_bytes([0x7F; 8])).to_le_bytes();

@@ -18,6 +18,7 @@ mod dialect;
 mod form;
 mod json;
 mod media;
+mod opening;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -26,10 +27,12 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 pub use self::blocks::{BYTES_PER_TOKEN, Blocks, Chain, MAX_CHAINS, MAX_TOKENS};
 pub use self::dialect::Dialect;
+pub use self::opening::Opening;
 
 use self::blocks::{Chainer, saturate};
 use self::form::Form;
 use self::json::{Cursor, Value};
+use self::opening::Opener;
 
 /// Longer names are not kept: no server has them, and whoever sends one does not mean well.
 const MAX_NAME: usize = 1024;
@@ -43,6 +46,8 @@ pub struct Prompt {
     pub adapter: Option<Box<[u8]>>,
     /// A chain for each prompt in the request that fills a block, at most [`MAX_CHAINS`].
     pub chains: Vec<Chain>,
+    /// How the first of them begins; `None` unless [`Blocks::openings`] asks for it.
+    pub opening: Option<Opening>,
     /// Estimated prompt tokens, what lies beyond the bytes read included, at most [`MAX_TOKENS`].
     pub tokens: u32,
     /// The most tokens the client wants generated.
@@ -67,6 +72,9 @@ pub fn read(dialect: Dialect, body: &[u8], declared_len: Option<u64>, blocks: &B
     }
     let request = Request::scan(&mut cursor);
     let mut reader = Reader { form: Form::new(Chainer::new(blocks), blocks.seed), root: request.root(blocks.seed) };
+    if blocks.openings {
+        reader.form.chainer.opener = Opener::new(blocks.tokens, request.root(0));
+    }
     match dialect {
         Dialect::ChatCompletions => reader.chat(&request, request.messages),
         Dialect::Responses => reader.chat(&request, request.input),
@@ -78,11 +86,12 @@ pub fn read(dialect: Dialect, body: &[u8], declared_len: Option<u64>, blocks: &B
     }
     let missing = declared_len.unwrap_or(0).saturating_sub(body.len() as u64);
     let unread = if reader.form.cut_in_media { 0 } else { missing / BYTES_PER_TOKEN as u64 };
-    let (chains, tokens) = reader.form.chainer.finish();
+    let (chains, opening, tokens) = reader.form.chainer.finish();
     Prompt {
         model: name(request.model),
         adapter: name(request.lora_path),
         chains,
+        opening,
         tokens: saturate(tokens.saturating_add(unread)),
         max_output_tokens: request.max_output_tokens(),
         stream: request.stream.is_some_and(|stream| stream.raw == b"true"),
@@ -219,6 +228,7 @@ impl Reader {
 
     fn text(&mut self, text: Value<'_>) {
         self.form.chainer.begin(self.root);
+        self.form.chainer.opener.end_with_beginning();
         self.form.plain(text);
         self.form.chainer.end();
     }
@@ -226,6 +236,7 @@ impl Reader {
     /// Token ids up to the first element that is none. A number is never a text: ids have a root of their own.
     fn ids(&mut self, cursor: &mut Cursor<'_>) {
         self.form.chainer.begin(!self.root);
+        self.form.chainer.opener.end_with_beginning();
         while let Some(b'-' | b'0'..=b'9') = cursor.element() {
             let (id, cut) = cursor.number();
             if cut {

@@ -5,10 +5,11 @@ mod bad_input;
 mod cut;
 mod forms;
 mod images;
+mod openings;
 mod work;
 
 /// A block per 4 bytes: nothing that differs can hide in the last, partial block.
-const FINE: Blocks = Blocks { tokens: 1, max: 1 << 20, seed: 7 };
+const FINE: Blocks = Blocks { tokens: 1, max: 1 << 20, seed: 7, openings: false };
 
 fn fine(dialect: Dialect, body: impl AsRef<[u8]>) -> Prompt {
     read(dialect, body.as_ref(), None, &FINE)

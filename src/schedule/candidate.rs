@@ -16,6 +16,8 @@ pub struct Request<'a> {
     pub blocks: u32,
     /// Tokens per block.
     pub block_tokens: u32,
+    /// How many requests this worker has placed before, counted from a random number.
+    pub turn: u64,
 }
 
 /// An endpoint as one request sees it: stale signals are gone, and what this proxy itself knows is added.
@@ -37,6 +39,8 @@ pub struct Candidate<'a> {
     pub lora: Option<&'a Lora>,
     /// Requests this proxy has in flight there.
     pub in_flight: u32,
+    /// Uncached prompt tokens of those of them that wait for their first token.
+    pub in_flight_tokens: u32,
     /// Leading blocks of this request's prompt it is believed to hold.
     pub matched_blocks: u32,
     /// How much of its warm-up it has behind it, 0..=1.
@@ -62,6 +66,7 @@ impl<'a> Candidate<'a> {
             kv_usage: fresh(signals.kv_usage.as_ref(), now, stale_after).copied(),
             lora: fresh(signals.lora.as_ref(), now, stale_after),
             in_flight: 0,
+            in_flight_tokens: 0,
             matched_blocks: 0,
             warmth: 1.0,
             speed: Speed::default(),
@@ -81,6 +86,7 @@ impl<'a> Candidate<'a> {
             kv_usage: None,
             lora: None,
             in_flight: 0,
+            in_flight_tokens: 0,
             matched_blocks: 0,
             warmth: 1.0,
             speed: Speed::default(),

@@ -102,7 +102,7 @@ async fn the_log_says_why_for_who_wants_to_see_it() -> Result<()> {
     // The level is looked at once a second.
     let explained = async |envoy: &Envoy| {
         ask(&stack.client, "/v1/chat/completions", &chat("why there?")).await.ok()?;
-        envoy.log().contains("(queue-scorer ").then_some(())
+        envoy.log().contains(" s (expected-cost-scorer ").then_some(())
     };
     stack.envoy.until("a decision in the log", explained).await
 }

@@ -77,7 +77,7 @@ static GOLDEN: &[Golden] = &[
 /// Reads every request of the table and compares.
 pub(crate) fn check() {
     for golden in GOLDEN {
-        let blocks = Blocks { tokens: golden.block_tokens, max: 2048, seed: SEED };
+        let blocks = Blocks { tokens: golden.block_tokens, max: 2048, seed: SEED, openings: false };
         let prompt = read(golden.dialect, golden.body, None, &blocks);
         let hashes: Vec<&[u64]> = prompt.chains.iter().map(|chain| chain.hashes.as_slice()).collect();
         let body = golden.body.escape_ascii();

@@ -144,7 +144,7 @@ fn long_names_are_not_kept() {
 
 #[test]
 fn p53_characters_across_a_block_boundary_are_bytes_like_any_other() {
-    let blocks = Blocks { tokens: 4, max: 64, seed: 0 };
+    let blocks = Blocks { tokens: 4, max: 64, seed: 0, openings: false };
     for before in 0..40 {
         let text = format!("{}漢字 and more text to fill the block", "x".repeat(before));
         let plain = read(Dialect::Completions, format!(r#"{{"prompt":"{text}"}}"#).as_bytes(), None, &blocks);

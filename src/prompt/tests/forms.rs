@@ -237,7 +237,7 @@ fn a_batch_of_prompts_has_a_chain_each() {
 
 #[test]
 fn blocks_are_full_and_tokens_count_the_rest_too() {
-    let blocks = Blocks { tokens: 4, max: 3, seed: 0 };
+    let blocks = Blocks { tokens: 4, max: 3, seed: 0, openings: false };
     let read = |length: usize| {
         read(Dialect::Completions, format!(r#"{{"prompt":"{}"}}"#, "x".repeat(length)).as_bytes(), None, &blocks)
     };

@@ -39,12 +39,14 @@ pub(super) struct Worker {
     placed: HashMap<usize, (Entry, Forecast)>,
 }
 
-/// A configuration for the simulated fleet: as `written`, but for the servers and for who shares the ledger.
+/// A configuration for the simulated fleet: as `written`, but for the servers and for who shares the ledger. Workers that
+/// do not share are gateways where `gateways` is written.
 pub fn configured(written: &Map<String, Value>, fleet: &Fleet) -> Result<Config, ConfigError> {
     let servers: Vec<_> = (0..fleet.engines()).map(|engine| json!({ "address": address(engine) })).collect();
     let mut whole = written.clone();
     whole.insert("pool".into(), json!({ "endpoints": servers }));
-    whole.insert("ledger".into(), json!(if fleet.sees_all() { "shared" } else { "private" }));
+    let shared = fleet.sees_all() || whole.contains_key("gateways");
+    whole.insert("ledger".into(), json!(if shared { "shared" } else { "private" }));
     config::load(Value::Object(whole).to_string().as_bytes())
 }
 

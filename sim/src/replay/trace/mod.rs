@@ -19,7 +19,7 @@ mod text;
 
 use std::sync::Arc;
 
-use endpoint_picker::prompt::{self, Chain};
+use endpoint_picker::prompt::{self, Chain, Opening};
 use rand::RngExt;
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::SeedableRng;
@@ -38,6 +38,9 @@ pub const ENGINE_BLOCK: u32 = 16;
 
 /// Tokens of a block as routers see prompts, the default of the picker.
 pub const ROUTER_BLOCK: u32 = 64;
+
+/// Blocks in the beginning of an opening, 2,048 tokens.
+const BEGINNING: usize = 32;
 
 /// A list of calls.
 #[derive(Clone, Debug, Default)]
@@ -128,6 +131,7 @@ impl Call {
             engine: engine::Prompt { tokens, hashes: text::block_hashes(&whole, ENGINE_BLOCK).into() },
             opening: (opening as usize).min(router.len()),
             prompt: Arc::new(prompt::Prompt {
+                opening: self::opening(&router, opening as usize),
                 chains: vec![Chain { hashes: router, tokens }],
                 tokens,
                 stream: true,
@@ -140,4 +144,11 @@ impl Call {
     pub fn hashes(&self) -> &[u64] {
         self.prompt.chains.first().map_or(&[], |chain| &chain.hashes)
     }
+}
+
+/// Hashes of the first `blocks` blocks, at least one. Those of traces hold no secret, so they do for openings too.
+fn opening(hashes: &[u64], blocks: usize) -> Option<Opening> {
+    let whole = blocks.clamp(1, hashes.len().max(1));
+    let last = |blocks: usize| hashes.get(blocks - 1).copied();
+    Some(Opening { beginning: last(whole.min(BEGINNING))?, whole: last(whole)? })
 }
