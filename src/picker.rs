@@ -222,7 +222,8 @@ impl Picker {
             endpoint: cache.endpoint,
             uncached_tokens: chosen.work.uncached_tokens(),
             // What it shares with others is there already.
-            context_tokens: chosen.work.uncached_tokens().saturating_add(output_tokens),
+            context_tokens: prompt_tokens.saturating_add(output_tokens),
+            kv_tokens: chosen.work.uncached_tokens().saturating_add(output_tokens),
             prefill_micros: if prompt.is_some() { (prefill * 1e6) as u32 } else { 0 },
             blocks: advance.iter().sum(),
         };
@@ -355,8 +356,7 @@ impl Foreign {
         Self {
             requests: requests.map(|requests| requests.saturating_sub(own.requests)),
             waiting: told.waiting.map(|waiting| waiting.saturating_sub(own.prefilling)),
-            kv_tokens: used
-                .map(|(share, capacity)| ((share * capacity as f64) as u32).saturating_sub(own.context_tokens)),
+            kv_tokens: used.map(|(share, capacity)| ((share * capacity as f64) as u32).saturating_sub(own.kv_tokens)),
         }
     }
 
@@ -367,6 +367,7 @@ impl Foreign {
             requests: own.requests,
             prefilling: own.prefilling,
             context_tokens: own.context_tokens,
+            kv_tokens: own.kv_tokens,
             foreign_requests: self.requests,
             foreign_waiting: self.waiting,
             foreign_kv_tokens: self.kv_tokens,

@@ -26,9 +26,11 @@ pub struct Load {
     pub requests: u32,
     /// How many of them have no first token yet.
     pub prefilling: u32,
-    /// KV tokens of the own requests in flight: prompt and what was generated. It stands for what a step reads and for
-    /// what fills memory; a prefix that requests share is read once for each and stored once.
+    /// Tokens of the own requests in flight that a step reads: prompts and answers. A prefix that requests share is read
+    /// for each of them.
     pub context_tokens: u32,
+    /// Tokens of them that fill memory. A prefix that requests share is there once.
+    pub kv_tokens: u32,
     /// Requests of others that run or wait there: scraped, less the own ones at the time of the scrape.
     pub foreign_requests: Option<u32>,
     /// How many of those wait in the engine's queue.
@@ -103,8 +105,14 @@ impl Load {
         self.all_requests() - f64::from(self.prefilling) - f64::from(self.foreign_waiting.unwrap_or(0))
     }
 
+    /// Tokens that a step reads.
     fn context(&self) -> f64 {
         f64::from(self.context_tokens) + f64::from(self.foreign_kv_tokens.unwrap_or(0))
+    }
+
+    /// Tokens in memory.
+    fn stored(&self) -> f64 {
+        f64::from(self.kv_tokens) + f64::from(self.foreign_kv_tokens.unwrap_or(0))
     }
 
     /// Seconds of prefill at speed 1 that others have waiting.
@@ -117,13 +125,13 @@ impl Load {
     /// The share of those in memory that must end before the request fits, 0..=1.
     fn must_end(&self, work: Work) -> f64 {
         let Some(capacity) = self.capacity_tokens.filter(|tokens| *tokens > 0) else { return 0.0 };
-        let context = self.context();
-        if context == 0.0 {
+        let stored = self.stored();
+        if stored == 0.0 {
             // Nobody is there whose end would help.
             return 0.0;
         }
         let brought = f64::from(work.uncached_tokens()) + f64::from(work.output_tokens);
-        within((context + brought - USABLE_CAPACITY * f64::from(capacity)) / context, 1.0)
+        within((stored + brought - USABLE_CAPACITY * f64::from(capacity)) / stored, 1.0)
     }
 }
 

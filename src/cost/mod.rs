@@ -14,7 +14,7 @@
 //! W     = max(clock + foreign, memory)       wait: until the engine begins with this request
 //! clock = seconds of prefill sent here and not yet answered by a first token, less the time since
 //! foreign = f·s·P(avg)                       for the `f` requests others have in the engine's queue
-//! memory  = Down·min(1, max(0, KV + u + O - 0.98·C) / KV)
+//! memory  = Down·min(1, max(0, M + u + O - 0.98·C) / M)
 //!                                            until enough requests have ended for this one's tokens to fit
 //! Down  = O·d·(t0 + a·n + k·KV)              slowdown of me: my `O` tokens, one per step of the engine
 //! Dext  = 0.5·O·d·(a + k·(N + O/2))·n_dec    slowdown of others: what I add to each step of the `n_dec` streams
@@ -22,8 +22,8 @@
 //! ```
 //!
 //! Of the request ([`Work`]): `N` tokens of prompt, `h` of them cached, `u = N - h`, and `O` tokens of output. Of the
-//! endpoint ([`Load`]): `n` requests, `n_dec` of them past their first token, `KV` tokens of context in memory and room for
-//! `C`. Of the engine ([`Constants`]): `t0` seconds a step takes, `a` more per token, `q` per pair of tokens that attend to
+//! endpoint ([`Load`]): `n` requests, `n_dec` of them past their first token, `KV` tokens that each step reads for them, `M`
+//! tokens in memory, less than `KV` where prompts share a prefix, and room for `C`. Of the engine ([`Constants`]): `t0` seconds a step takes, `a` more per token, `q` per pair of tokens that attend to
 //! each other, `k` per token of context read. `s` and `d` say how many times slower than that this endpoint is
 //! ([`Speed`], learned by [`Learner`](crate::learned::Learner); 1 for one that nobody has watched).
 //!

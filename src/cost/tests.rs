@@ -3,7 +3,14 @@ use super::*;
 const WORK: Work = Work { prompt_tokens: 8000, cached_tokens: 6000, output_tokens: 300, loads_adapter: false };
 
 fn busy() -> Load {
-    Load { wait_seconds: 1.0, requests: 10, prefilling: 2, context_tokens: 100_000, ..Load::default() }
+    Load {
+        wait_seconds: 1.0,
+        requests: 10,
+        prefilling: 2,
+        context_tokens: 100_000,
+        kv_tokens: 100_000,
+        ..Load::default()
+    }
 }
 
 fn of(load: Load, work: Work) -> Terms {
@@ -136,7 +143,7 @@ fn the_whole_reads_as_a_sum() {
 
 #[test]
 fn foreign_requests_count_as_the_own_ones_do() {
-    let own = Load { requests: 10, prefilling: 3, context_tokens: 100_000, ..Load::default() };
+    let own = Load { requests: 10, prefilling: 3, context_tokens: 100_000, kv_tokens: 100_000, ..Load::default() };
     let foreign = Load {
         foreign_requests: Some(10),
         foreign_waiting: Some(3),
@@ -190,7 +197,7 @@ fn missing_foreign_context_leaves_the_own() {
 #[test]
 fn missing_capacity_means_memory_is_never_full() {
     for capacity_tokens in [None, Some(0)] {
-        let load = Load { context_tokens: u32::MAX, capacity_tokens, ..busy() };
+        let load = Load { kv_tokens: u32::MAX, capacity_tokens, ..busy() };
         assert_eq!(of(load, WORK).memory_wait, 0.0);
     }
 }
@@ -266,6 +273,7 @@ impl Random {
             requests: self.count(),
             prefilling: self.count(),
             context_tokens: self.tokens(),
+            kv_tokens: self.tokens(),
             foreign_requests: self.maybe(Self::count),
             foreign_waiting: self.maybe(Self::count),
             foreign_kv_tokens: self.maybe(Self::tokens),
@@ -337,6 +345,7 @@ fn more_work_and_more_load_never_cost_less_and_more_cache_never_costs_more() {
             load.prefilling += more;
         }),
         ("context", |load, _, more| load.context_tokens = load.context_tokens.saturating_add(more)),
+        ("memory", |load, _, more| load.kv_tokens = load.kv_tokens.saturating_add(more)),
         ("foreign streams", |load, _, more| {
             load.foreign_requests = load.foreign_requests.max(load.foreign_waiting).map(|n| n.saturating_add(more));
         }),

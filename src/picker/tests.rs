@@ -183,7 +183,7 @@ fn a_prefix_that_many_share_is_in_the_cache_once() {
     picker.refresh(&store, snapshot(7, [Reading::default(), Reading::default()]), NOW);
     let prompt = read(Dialect::Generate, text("a", 10).as_bytes(), None, picker.blocks());
     let picks: Vec<_> = (0..10).map(|_| picker.pick(&store, Some(&prompt), NOW).unwrap()).collect();
-    let held: u32 = picker.ledger.read(&store).book.lines().map(|(_, line)| line.context_tokens).sum();
+    let held: u32 = picker.ledger.read(&store).book.lines().map(|(_, line)| line.kv_tokens).sum();
     let answers = 10 * picker.learner.expected_output(xxh3_64(b""), None);
     assert!((640..700).contains(&(held - answers)), "{held} with {answers} of answers");
     picks.into_iter().for_each(|pick| picker.close(pick.entry, NOW));

@@ -6,6 +6,7 @@ use anyhow::Result;
 use futures_util::future::try_join_all;
 use serde_json::json;
 use sim::server::ServerConfig;
+use testbed::Fleet;
 
 use crate::{Stack, ask, words};
 
@@ -13,7 +14,8 @@ const WORKERS: u32 = 4;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn forty_requests_of_one_instant_spread_evenly_whichever_worker_takes_them() -> Result<()> {
-    let stack = Stack::with_workers(WORKERS, ServerConfig::default(), Ok).await?;
+    let fleet = Fleet::start(4, ServerConfig::default()).await?;
+    let stack = Stack::with_workers(WORKERS, fleet, Ok).await?;
     let requests = (0..40).map(|at| {
         let body = json!({ "model": "sim", "prompt": words(at, 100), "max_tokens": 100 });
         let client = stack.envoy.client();
@@ -29,8 +31,31 @@ async fn forty_requests_of_one_instant_spread_evenly_whichever_worker_takes_them
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_crowd_with_one_prefix_is_spread_over_few_servers_that_have_it_cached() -> Result<()> {
+    const CROWD: usize = 200;
+    const SERVERS: usize = 8;
+    let fleet = Fleet::start(SERVERS, ServerConfig::default()).await?;
+    let stack = Stack::with_workers(WORKERS, fleet, Ok).await?;
+    let prefix = words(0, std::env::var("PFX").unwrap().parse()?);
+    let requests = (0..CROWD).map(|at| {
+        let prompt = format!("{prefix}{}", words(1000 + at, 50));
+        let body = json!({ "model": "sim", "prompt": prompt, "max_tokens": 200 });
+        let client = stack.envoy.client();
+        async move { ask(&client, "/v1/completions", &body).await }
+    });
+    try_join_all(requests).await?;
+    let stats: Vec<_> = stack.fleet.stats().into_iter().flatten().collect();
+    let most: Vec<_> = stats.iter().map(|s| s.most_in_flight).collect();
+    let (prompt, cached): (u64, u64) =
+        stats.iter().fold((0, 0), |(p, c), s| (p + s.prompt_tokens, c + s.cached_tokens));
+    eprintln!("{most:?} {}", cached as f64 / prompt as f64);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_conversation_stays_whichever_worker_takes_its_next_turn() -> Result<()> {
-    let stack = Stack::with_workers(WORKERS, ServerConfig::default(), |bootstrap| {
+    let fleet = Fleet::start(4, ServerConfig::default()).await?;
+    let stack = Stack::with_workers(WORKERS, fleet, |bootstrap| {
         bootstrap.setting(
             "/profile",
             json!({ "scorers": [{ "type": "prefix-cache-scorer" }], "picker": { "type": "max-score-picker" } }),
