@@ -62,11 +62,17 @@ wasm_cargo() {
 }
 
 build() {
-  wasm_cargo wasm32-wasip1 build --release --lib
-  local built=$wasm_target_dir/wasm32-wasip1/release/endpoint_picker.wasm
+  wasm_cargo wasm32-wasip1 build --profile module --lib
+  local built=$wasm_target_dir/wasm32-wasip1/module/endpoint_picker.wasm
   mkdir -p dist
   cmp --silent "$built" "$wasm" || cp "$built" "$wasm"
   say "$wasm: $(wc -c <"$wasm") bytes, sha256 $(sha256sum "$wasm" | cut -d' ' -f1)"
+}
+
+# The module that a request can crash, for one of the end-to-end tests. Another profile, so that the two do not mix.
+build_crashing() {
+  wasm_cargo wasm32-wasip1 build --release --lib --features crash
+  cp "$wasm_target_dir/wasm32-wasip1/release/endpoint_picker.wasm" target/crashing.wasm
 }
 
 # Sets and exports ENVOY: as given, else the one on PATH, else the wheel from PyPI.
@@ -104,6 +110,7 @@ test_all() {
   need node "install Node.js 18 or later"
   check
   build
+  build_crashing
   prepare_envoy
   prepare_wasm_bindgen
   say "the shipped configuration"

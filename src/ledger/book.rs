@@ -49,6 +49,8 @@ pub(super) enum Event {
     Started(Job, Timestamp),
     /// It is gone, after `Started`.
     Closed(Job),
+    /// A prefix cache had to take in more blocks than foreseen, in 1/65536.
+    Aged(EndpointId, u64),
     /// A worker's part of the totals comes back.
     Added(Book),
     /// A worker's part of the totals goes.
@@ -80,6 +82,9 @@ impl Book {
             Event::Opened(job, now) => self.with(job.endpoint, |line| line.open(job, *now)),
             Event::Started(job, now) => self.with(job.endpoint, |line| line.start(job, *now)),
             Event::Closed(job) => self.with(job.endpoint, |line| line.close(job)),
+            Event::Aged(endpoint, blocks) => {
+                self.with(*endpoint, |line| line.clock = line.clock.wrapping_add(*blocks));
+            }
             Event::Added(book) => book.lines.iter().for_each(|(id, other)| self.with(*id, |line| line.add(other))),
             Event::Removed(book, now) => {
                 book.lines.iter().for_each(|(id, other)| self.with(*id, |line| line.remove(other, *now)));

@@ -121,6 +121,11 @@ impl Ledger {
         Entry { job, prefilling: true }
     }
 
+    /// It had to bring in more of its prompt than was foreseen, which moves the prefix clock on by `blocks` / 65536 more.
+    pub fn aged(&mut self, entry: &Entry, blocks: u64) {
+        self.note(Event::Aged(entry.job.endpoint, blocks));
+    }
+
     /// Its stream is gone.
     pub fn close(&mut self, mut entry: Entry, now: Timestamp) {
         self.first_token(&mut entry, now);

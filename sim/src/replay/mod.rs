@@ -30,7 +30,7 @@ mod world;
 pub use experiment::{Outcome, Plan, Scenario, Trial, Work};
 pub use report::{Summary, TPOT_GOAL, TTFT_GOAL, table};
 pub use router::{Gauges, Router};
-pub use rules::{Fleet, RuleKind, configured};
+pub use rules::{Cached, Fleet, RuleKind, configured};
 pub use suite::{Check, Report, Row, Side, Suite, Verdict};
 pub use trace::{Agents, Call, Chat, Reasoning, Segment, SharedPrefix, Start, TraceError, Workload, load};
 pub use world::{Deal, Served, World};

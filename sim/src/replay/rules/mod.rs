@@ -32,8 +32,8 @@ use super::trace::Call;
 use crate::engine::Outcome;
 
 pub use picker::configured;
-pub use tracked::Fleet;
 use tracked::Tracked;
+pub use tracked::{Cached, Fleet};
 
 /// Chooses an engine.
 pub(super) trait Rule {

@@ -15,9 +15,10 @@ use endpoint_picker::ledger::Entry;
 use endpoint_picker::picker::{Forecast, Pick, Picker};
 use endpoint_picker::scrape::Reading;
 use endpoint_picker::store::{Memory, Store};
+use endpoint_picker::usage::Usage;
 use serde_json::{Map, Value, json};
 
-use super::Fleet;
+use super::{Cached, Fleet};
 use crate::engine::Outcome;
 use crate::replay::router::{Gauges, Router};
 use crate::replay::trace::{Call, ENGINE_BLOCK};
@@ -32,8 +33,9 @@ pub(super) struct Worker {
     snapshot: Snapshot,
     /// The snapshot is newer than what the picker has.
     scraped: bool,
-    /// KV blocks of each engine.
-    blocks: Vec<u32>,
+    /// KV blocks of each engine, as scraped.
+    blocks: Vec<Option<u32>>,
+    tells_cached: Cached,
     placed: HashMap<usize, (Entry, Forecast)>,
 }
 
@@ -81,7 +83,8 @@ impl Worker {
             store,
             snapshot: Snapshot { endpoints: endpoints.collect(), ..Snapshot::default() },
             scraped: true,
-            blocks: fleet.capacities.iter().map(|tokens| tokens / ENGINE_BLOCK).collect(),
+            blocks: fleet.capacities.iter().map(|n| fleet.tells_capacity.then_some(n / ENGINE_BLOCK)).collect(),
+            tells_cached: fleet.tells_cached,
             placed: HashMap::new(),
         }
     }
@@ -111,7 +114,17 @@ impl Router for Worker {
     fn finished(&mut self, id: usize, outcome: Option<&Outcome>, now: f64) {
         let Some((entry, forecast)) = self.placed.remove(&id) else { return };
         if let Some(outcome) = outcome {
-            self.picker.finished(&entry, &forecast, outcome.output_tokens, timestamp(now));
+            let usage = Usage {
+                prompt_tokens: Some(outcome.prompt_tokens),
+                cached_tokens: match self.tells_cached {
+                    Cached::Truth => Some(outcome.cached_tokens),
+                    Cached::Nothing => None,
+                    Cached::Always(tokens) => Some(tokens),
+                },
+                output_tokens: Some(outcome.output_tokens),
+                events: outcome.output_tokens,
+            };
+            self.picker.finished(&entry, &forecast, &usage, timestamp(now));
         }
         self.picker.close(entry, timestamp(now));
     }
@@ -123,7 +136,7 @@ impl Router for Worker {
             running: Some(gauges.running),
             kv_usage: Some(gauges.kv_usage),
             block_size: Some(ENGINE_BLOCK),
-            num_blocks: self.blocks.get(engine).copied(),
+            num_blocks: self.blocks.get(engine).copied().flatten(),
             lora: None,
         };
         endpoint.signals.update(reading, timestamp(gauges.at));
@@ -134,3 +147,6 @@ impl Router for Worker {
         self.picker.tick(&*self.store, timestamp(now));
     }
 }
+
+#[cfg(test)]
+mod tests;

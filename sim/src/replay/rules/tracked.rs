@@ -21,8 +21,12 @@ const ROOM: usize = 4;
 /// What routers are told of the fleet and of each other.
 #[derive(Clone, Debug)]
 pub struct Fleet {
-    /// Tokens in the KV cache of each engine.
+    /// Tokens in the KV cache of each engine, as told; see [`Self::tells_capacity`].
     pub capacities: Vec<u32>,
+    /// Whether scrapes show the capacities.
+    pub tells_capacity: bool,
+    /// What engines tell in their answers of the prompt tokens that were cached.
+    pub tells_cached: Cached,
     /// Workers of the proxy.
     pub workers: usize,
     /// Whether they know what the others know.
@@ -33,11 +37,30 @@ pub struct Fleet {
     pub config: Map<String, Value>,
 }
 
+/// What an engine tells of the prompt tokens it found in its cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cached {
+    /// How many there were.
+    Truth,
+    /// Nothing at all, as vLLM by default.
+    Nothing,
+    /// Always this number.
+    Always(u32),
+}
+
 impl Fleet {
     /// One worker before these engines.
     pub fn of(engines: &[engine::Config], seed: u64) -> Self {
         let capacities = engines.iter().map(|engine| engine.num_gpu_blocks.saturating_mul(engine.block_size));
-        Self { capacities: capacities.collect(), workers: 1, shared: true, seed, config: Map::new() }
+        Self {
+            capacities: capacities.collect(),
+            tells_capacity: true,
+            tells_cached: Cached::Truth,
+            workers: 1,
+            shared: true,
+            seed,
+            config: Map::new(),
+        }
     }
 
     /// Whether a worker knows all that the proxy sends.
