@@ -11,7 +11,7 @@ use crate::clock::Timestamp;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::config::Config;
-use crate::cost::{Constants, Load, Work, nominal_first_token};
+use crate::cost::{Constants, Load, Work, nominal_first_token, nominal_step};
 use crate::fleet::{Endpoint, Health, Signals, Snapshot};
 use crate::id::EndpointId;
 use crate::learned::Learner;
@@ -232,10 +232,7 @@ impl Picker {
             first_token_at: None,
             model: model_hash,
             first_token_seconds: nominal_first_token(&constants, &chosen.speed, &chosen.load, &chosen.work),
-            step_seconds: constants.decode_step_seconds(
-                f64::from(chosen.load.requests) + 1.0,
-                f64::from(chosen.load.context_tokens) + f64::from(prompt_tokens),
-            ),
+            step_seconds: nominal_step(&constants, &chosen.load, &chosen.work),
             belief: self.belief(&lookup, chains, chosen, cache, &draft.book),
         };
         let entry = self.ledger.open(store, draft, job, now);

@@ -61,8 +61,10 @@ pub struct Work {
 pub struct Speed {
     /// `s`: at reading prompts.
     pub prefill: f64,
-    /// `d`: at generating.
+    /// `d`: at generating, pauses for the prefills of others included.
     pub decode: f64,
+    /// `e`: at a step of the engine.
+    pub step: f64,
 }
 
 /// The terms of a cost, in seconds, weighted as they count; `total` is their sum.
@@ -139,11 +141,11 @@ impl Load {
 pub fn estimate(constants: &Constants, knobs: &Knobs, speed: &Speed, load: &Load, work: &Work) -> Terms {
     let terms = &knobs.terms;
     let (requests, output) = (load.all_requests(), f64::from(work.output_tokens));
-    let (prefill_speed, decode_speed) = (factor(speed.prefill), factor(speed.decode));
+    let (prefill_speed, decode_speed, step_speed) = (factor(speed.prefill), factor(speed.decode), factor(speed.step));
     let prefill = prefill_speed * constants.prefill_seconds(*work);
     let slowdown_of_me = output * decode_speed * constants.decode_step_seconds(requests, load.context());
     let mean_context = f64::from(work.prompt_tokens) + output / 2.0;
-    let slowdown_of_others = 0.5 * output * decode_speed * constants.stream_seconds(mean_context) * load.decoding();
+    let slowdown_of_others = 0.5 * output * step_speed * constants.stream_seconds(mean_context) * load.decoding();
 
     let foreign_wait = prefill_speed * load.foreign_wait(constants, *work);
     let wait = if terms.wait { within(load.wait_seconds, MAX_INPUT_SECONDS) + foreign_wait } else { 0.0 };
@@ -172,6 +174,12 @@ pub fn estimate(constants: &Constants, knobs: &Knobs, speed: &Speed, load: &Load
 pub fn nominal_first_token(constants: &Constants, speed: &Speed, load: &Load, work: &Work) -> f64 {
     let clock = within(load.wait_seconds, MAX_INPUT_SECONDS) / factor(speed.prefill);
     within(clock + load.foreign_wait(constants, *work) + constants.prefill_seconds(*work), MAX_TERM_SECONDS)
+}
+
+/// Seconds between two tokens of the request if the endpoint had speed 1 and read no prompts meanwhile. What
+/// [`Learner::observe_decode`](crate::learned::Learner::observe_decode) compares with the time the tokens took.
+pub fn nominal_step(constants: &Constants, load: &Load, work: &Work) -> f64 {
+    constants.decode_step_seconds(load.all_requests() + 1.0, load.context() + f64::from(work.prompt_tokens))
 }
 
 impl Terms {
@@ -207,7 +215,7 @@ impl fmt::Display for Terms {
 
 impl Default for Speed {
     fn default() -> Self {
-        Self { prefill: 1.0, decode: 1.0 }
+        Self { prefill: 1.0, decode: 1.0, step: 1.0 }
     }
 }
 

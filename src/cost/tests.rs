@@ -76,18 +76,18 @@ fn an_adapter_to_load_costs_its_loading_and_tells_the_learner_nothing() {
 
 #[test]
 fn a_slow_endpoint_costs_more_in_what_it_is_slow_at() {
-    let of = |prefill, decode| {
-        estimate(&Constants::default(), &Knobs::default(), &Speed { prefill, decode }, &busy(), &WORK)
+    let of = |prefill, decode, step| {
+        estimate(&Constants::default(), &Knobs::default(), &Speed { prefill, decode, step }, &busy(), &WORK)
     };
-    let slow = of(2.0, 3.0);
+    let slow = of(2.0, 3.0, 1.5);
     // The wait is in real seconds as it is; only the aversion to it grows.
     assert_near(slow.wait, 1.0 + 0.1 * 0.218);
     assert_near(slow.prefill, 2.0 * 0.218);
     assert_near(slow.stall, 0.1 * 10.0 * 0.218);
     assert_near(slow.slowdown_of_me, 0.1 * 16.209);
-    assert_near(slow.slowdown_of_others, 0.1 * 1.79064);
+    assert_near(slow.slowdown_of_others, 0.1 * 0.89532);
     for odd in [f64::NAN, f64::INFINITY, -1.0, 0.0] {
-        assert_eq!(of(odd, odd), of(1.0, 1.0), "a speed of {odd}");
+        assert_eq!(of(odd, odd, odd), of(1.0, 1.0, 1.0), "a speed of {odd}");
     }
 }
 
@@ -228,7 +228,8 @@ fn contradictions_count_as_the_nearest_that_is_none() {
 #[test]
 fn the_learner_is_told_seconds_at_speed_one() {
     let load = Load { foreign_waiting: Some(2), mean_prefill_seconds: Some(0.5), ..busy() };
-    let seconds = |prefill| nominal_first_token(&Constants::default(), &Speed { prefill, decode: 1.0 }, &load, &WORK);
+    let seconds =
+        |prefill| nominal_first_token(&Constants::default(), &Speed { prefill, ..Speed::default() }, &load, &WORK);
     assert_near(seconds(1.0), 1.0 + 1.0 + 0.109);
     assert_near(seconds(2.0), 0.5 + 1.0 + 0.109);
     assert_near(seconds(f64::NAN), seconds(1.0));
@@ -310,7 +311,7 @@ impl Random {
             mu: self.seconds(),
             terms: Switches::default(),
         };
-        let speed = Speed { prefill: self.seconds(), decode: self.seconds() };
+        let speed = Speed { prefill: self.seconds(), decode: self.seconds(), step: self.seconds() };
         (constants, knobs, speed, self.load(), self.work())
     }
 }
