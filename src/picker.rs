@@ -16,7 +16,7 @@ use crate::fleet::{Endpoint, Health, Signals, Snapshot};
 use crate::id::EndpointId;
 use crate::learned::Learner;
 use crate::ledger::{Book, Entry, Job, Ledger, Line};
-use crate::prefix::{Belief, Cache, Correction, Index, Lookup};
+use crate::prefix::{Belief, Cache, Index, Lookup};
 use crate::prompt::{Blocks, Chain, Prompt};
 use crate::rendezvous::Homes;
 use crate::schedule::{Candidate, Decision, Request, Rng, warmth};
@@ -35,8 +35,6 @@ pub struct Picker {
     ids: Vec<EndpointId>,
     /// What others than this proxy have at each endpoint.
     foreign: Vec<Foreign>,
-    /// What the answers of each endpoint's present life say of its cache.
-    corrections: Vec<Correction>,
     learner: Learner,
     ledger: Ledger,
     index: Index,
@@ -94,7 +92,6 @@ impl Picker {
         let targets = config.pool.endpoints.iter();
         let endpoints = targets.map(|target| Endpoint::new(target.address)).collect();
         Self {
-            corrections: Vec::new(),
             config,
             blocks,
             version: None,
@@ -136,10 +133,7 @@ impl Picker {
                 }
             }
         }
-        let ids: Vec<_> = self.endpoints.iter().map(Endpoint::id).collect();
-        let kept = |(at, id)| self.corrections.get(at).filter(|_| self.ids.get(at) == Some(id)).copied();
-        self.corrections = ids.iter().enumerate().map(|known| kept(known).unwrap_or_default()).collect();
-        self.ids = ids;
+        self.ids = self.endpoints.iter().map(Endpoint::id).collect();
         // A worker that was just reloaded knows what the others learned before its first request.
         self.learner.tick(store, &self.ids, now);
         let book = self.ledger.read(store).book;
@@ -261,10 +255,7 @@ impl Picker {
                 self.learner.observe_decode(entry.endpoint(), forecast.step_seconds, per_token, now);
             }
         }
-        // One that has been away since has another id.
-        let at = self.ids.iter().position(|id| *id == entry.endpoint());
-        let correction = at.and_then(|at| self.corrections.get_mut(at));
-        let lost = correction.zip(forecast.belief).and_then(|(correction, belief)| correction.learn(&belief, usage));
+        let lost = forecast.belief.and_then(|belief| self.learner.observe_usage(entry.endpoint(), &belief, usage, now));
         if let Some(blocks) = lost {
             self.ledger.aged(entry, blocks);
         }
@@ -325,12 +316,12 @@ impl Picker {
     }
 
     fn caches(&self, book: &Book) -> Vec<Cache> {
-        let known = self.endpoints.iter().zip(&self.ids).zip(&self.corrections);
-        let cache = |((endpoint, id), correction): ((&Endpoint, &EndpointId), &Correction)| {
+        let known = self.endpoints.iter().zip(&self.ids);
+        let cache = |(endpoint, id): (&Endpoint, &EndpointId)| {
             // In our blocks, the index's unit.
             let told = endpoint.signals.capacity_tokens().map(|tokens| tokens / u64::from(self.blocks.tokens.max(1)));
             let assumed = told.map_or(self.config.prefix.capacity_blocks, |n| u32::try_from(n).unwrap_or(u32::MAX));
-            let capacity = correction.capacity(assumed, told.is_some());
+            let capacity = self.learner.cache(*id).capacity(assumed, told.is_some());
             Cache { endpoint: *id, clock: book.line(*id).clock, capacity }
         };
         known.map(cache).collect()

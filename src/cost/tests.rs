@@ -334,7 +334,7 @@ fn whatever_comes_in_a_sum_of_finite_seconds_comes_out() {
 #[test]
 fn more_work_and_more_load_never_cost_less_and_more_cache_never_costs_more() {
     type Change = fn(&mut Load, &mut Work, u32);
-    let dearer: [(&str, Change); 10] = [
+    let dearer: [(&str, Change); 11] = [
         ("adapters", |_, work, _| work.loads_adapter = true),
         ("prompt", |_, work, more| work.prompt_tokens = work.prompt_tokens.saturating_add(more)),
         ("output", |_, work, more| work.output_tokens = work.output_tokens.saturating_add(more)),

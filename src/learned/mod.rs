@@ -33,11 +33,16 @@
 //! A moving mean of the output tokens of each model, which begins at 256. Nobody can know how long an answer will be, but
 //! models and their uses have habits.
 //!
+//! # Caches
+//!
+//! How much of its prompts an endpoint has in its cache, against what the prefix index believed:
+//! [`Correction`](crate::prefix::Correction).
+//!
 //! # Who must not learn speeds
 //!
 //! A worker that does not know all requests of the endpoints, because it has a ledger of its own or other gateways send
 //! there too, predicts a part of the wait. The slope says that this does not matter, and the rule goes blind. Such a
-//! worker learns lengths only.
+//! worker learns lengths and caches only.
 
 mod fading;
 mod points;
@@ -51,7 +56,9 @@ use crate::clock::Timestamp;
 use crate::cost::Speed;
 use crate::envelope;
 use crate::id::EndpointId;
+use crate::prefix::{Belief, Correction};
 use crate::store::Store;
+use crate::usage::Usage;
 
 use fading::Fading;
 use points::Points;
@@ -149,6 +156,25 @@ impl Learner {
     pub fn observe_output(&mut self, model: u64, tokens: u32, now: Timestamp) {
         let tokens = f64::from(tokens.min(MAX_TOKENS));
         self.news.models.with(model, now, |line| line.lengths.add(KEEP_LENGTH, [1.0, tokens]));
+    }
+
+    /// An answer told its usage; `belief` is what the index had said of its prompt. See [`Correction::learn`].
+    pub fn observe_usage(
+        &mut self,
+        endpoint: EndpointId,
+        belief: &Belief,
+        usage: &Usage,
+        now: Timestamp,
+    ) -> Option<u64> {
+        usage.cached_tokens?;
+        let (known, mut aged) = (self.cache(endpoint), None);
+        self.news.endpoints.with(endpoint.0, now, |line| aged = line.cache.learn(&known, belief, usage));
+        aged
+    }
+
+    /// What is known of an endpoint's cache.
+    pub fn cache(&self, endpoint: EndpointId) -> Correction {
+        self.known.endpoints.get(endpoint.0).map(|line| line.cache).unwrap_or_default()
     }
 
     /// Seconds of prefill of a request at speed 1, the mean over the pool; `None` before the first.

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | 24 | prefill of all requests |
 //! | 4 | number of endpoints, little-endian, and a line for each: |
-//! | 88 | id, when last observed, first tokens, pace |
+//! | 92 | id, when last observed, first tokens, pace, cache |
 //! | | to the end a line for each model: |
 //! | 40 | hash of its name, when last observed, lengths |
 //!
@@ -13,6 +13,7 @@
 use super::fading::Fading;
 use super::points::Points;
 use crate::clock::Timestamp;
+use crate::prefix::Correction;
 
 /// Endpoints known at once: as many as a pool can have, and as many that left.
 pub(super) const MAX_ENDPOINTS: usize = 2048;
@@ -36,6 +37,8 @@ pub(super) struct Endpoint {
     pub(super) first_tokens: Points,
     /// Seconds per output token, in those predicted.
     pub(super) pace: Fading<2>,
+    /// How much its cache really holds.
+    pub(super) cache: Correction,
 }
 
 /// What is learned of a model.
@@ -165,15 +168,20 @@ impl Line for Endpoint {
     fn then(&mut self, later: &Self) {
         self.first_tokens.then(&later.first_tokens);
         self.pace.then(&later.pace);
+        self.cache.then(&later.cache);
     }
 
     fn write(&self, bytes: &mut Vec<u8>) {
         self.first_tokens.write(bytes);
         self.pace.write(bytes);
+        bytes.extend_from_slice(&self.cache.to_bytes());
     }
 
     fn read(bytes: &mut &[u8]) -> Option<Self> {
-        Some(Self { first_tokens: Fading::read(bytes)?, pace: Fading::read(bytes)? })
+        let (first_tokens, pace) = (Fading::read(bytes)?, Fading::read(bytes)?);
+        let (cache, rest) = bytes.split_first_chunk()?;
+        *bytes = rest;
+        Some(Self { first_tokens, pace, cache: Correction::from_bytes(*cache) })
     }
 }
 

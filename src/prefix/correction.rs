@@ -49,10 +49,10 @@ const LEAST: i16 = -6 * OCTAVE;
 const MOST: i16 = 4 * OCTAVE;
 
 /// Answers without a cached token until a server is believed to cache nothing.
-const PATIENCE: i8 = 16;
-/// What an answer with some adds to that, and how much there can be.
-const PROOF: i8 = 8;
-const MAX_PATIENCE: i8 = 80;
+const PATIENCE: i16 = 16;
+/// What an answer with some adds to that, and how much it can become.
+const PROOF: i16 = 8;
+const MAX_PATIENCE: i16 = 80;
 
 /// Blocks below which nothing is learned.
 const FEW: u32 = 4;
@@ -79,65 +79,81 @@ pub struct Belief {
     pub grain: u32,
 }
 
-/// What is known of one endpoint's capacity. Two integers: what several workers learned is the sum of what each did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What answers say of one endpoint's capacity. Default: nothing. In whole numbers, so that what several workers learned is
+/// the sum of what each did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Correction {
     steps: i16,
-    patience: i8,
-}
-
-impl Default for Correction {
-    fn default() -> Self {
-        Self { steps: 0, patience: PATIENCE }
-    }
+    /// Beyond [`PATIENCE`].
+    patience: i16,
 }
 
 impl Correction {
     /// The capacity to believe in, in blocks: `assumed`, corrected. `told`: the server says so itself, and cannot hold more.
     pub fn capacity(&self, assumed: u32, told: bool) -> u32 {
-        let steps = if told { self.steps.min(0) } else { self.steps };
-        match self.patience {
-            ..=0 => 0,
-            _ if steps == 0 => assumed,
-            _ => (f64::from(assumed) * STEP.powi(steps.into())) as u32,
+        match self.steps.min(most(told)) {
+            _ if self.patience <= -PATIENCE => 0,
+            0 => assumed,
+            steps => (f64::from(assumed) * STEP.powi(steps.into())) as u32,
         }
     }
 
-    /// Learns from an answer. If it had clearly less of its prompt in the cache than was believed, gives how much further
-    /// that moves the endpoint's clock on, in blocks / 65536.
-    pub fn learn(&mut self, belief: &Belief, usage: &Usage) -> Option<u64> {
+    /// Puts what was learned later behind this.
+    pub fn then(&mut self, later: &Self) {
+        self.steps = self.steps.saturating_add(later.steps).clamp(LEAST, MOST);
+        self.patience = self.patience.saturating_add(later.patience).clamp(-PATIENCE, MAX_PATIENCE - PATIENCE);
+    }
+
+    /// Learns from an answer, behind what is `known`. If it had clearly less of its prompt in the cache than was believed,
+    /// gives how much further that moves the endpoint's clock on, in blocks / 65536.
+    pub fn learn(&mut self, known: &Self, belief: &Belief, usage: &Usage) -> Option<u64> {
         let (cached, prompt) = usage.cached_tokens.zip(usage.prompt_tokens)?;
         if cached > prompt || prompt == 0 {
             return None;
         }
+        let mut step = |steps: i16, patience: i16| {
+            let mut now = *known;
+            now.then(self);
+            now.then(&Self { steps, patience });
+            self.steps = now.steps.min(most(belief.told)).saturating_sub(known.steps);
+            self.patience = now.patience.saturating_sub(known.patience);
+        };
         if cached > 0 {
-            self.patience = self.patience.saturating_add(PROOF).min(MAX_PATIENCE);
+            step(0, PROOF);
         }
-        let Belief { held, age, noted, capacity, .. } = *belief;
-        if age < belief.pending.saturating_mul(2) {
-            return None;
-        }
+        let Belief { held, age, noted, capacity, pending, .. } = *belief;
         let few = FEW.saturating_mul(belief.grain);
         let (cached_blocks, believed) = (cached as f32 / prompt as f32 * belief.prompt, held as f32);
-        let lacking = believed - cached_blocks;
+        let (lacking, is_old) = (believed - cached_blocks, age >= capacity / 2);
         if held >= few && lacking > (believed / 3.0).max(belief.prompt / 10.0) {
-            self.patience = self.patience.saturating_sub((cached == 0).into()).max(0);
-            if age >= capacity / 2 {
-                self.step(LOST, belief.told);
+            if age < pending.saturating_mul(2) {
+                return None;
             }
+            step(if is_old { LOST } else { 0 }, -i16::from(cached == 0));
             // They counted as used again, but are new.
             let new = lacking * (1.0 - age as f32 / capacity as f32);
             return Some((new.max(0.0) * 65536.0) as u64);
         }
         if noted >= held.saturating_add(few) && cached_blocks > (believed + noted as f32) / 2.0 {
-            self.step(FOUND, belief.told);
-        } else if held >= few && age >= capacity / 2 && lacking <= 1.0 + believed / 10.0 {
-            self.step(KEPT, belief.told);
+            step(FOUND, 0);
+        } else if held >= few && is_old && lacking <= 1.0 + believed / 10.0 {
+            step(KEPT, 0);
         }
         None
     }
 
-    fn step(&mut self, by: i16, told: bool) {
-        self.steps = (self.steps + by).clamp(LEAST, if told { 0 } else { MOST });
+    /// As it lies in shared data.
+    pub fn to_bytes(&self) -> [u8; 4] {
+        let ([a, b], [c, d]) = (self.steps.to_le_bytes(), self.patience.to_le_bytes());
+        [a, b, c, d]
     }
+
+    /// Reads what [`Correction::to_bytes`] wrote.
+    pub fn from_bytes([a, b, c, d]: [u8; 4]) -> Self {
+        Self { steps: i16::from_le_bytes([a, b]), patience: i16::from_le_bytes([c, d]) }
+    }
+}
+
+fn most(told: bool) -> i16 {
+    if told { 0 } else { MOST }
 }
