@@ -19,9 +19,8 @@ use envoy_types::pb::envoy::service::ext_proc::v3::{
     ProcessingResponse, StreamedBodyResponse, TrailersResponse, body_mutation, processing_request, processing_response,
 };
 use futures_util::stream::{self, Stream, StreamExt, TryStreamExt};
-use tokio::net::TcpListener;
-use tokio_stream::wrappers::TcpListenerStream;
 use tonic::transport::Server;
+use tonic::transport::server::TcpIncoming;
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::child::{Child, announce};
@@ -54,16 +53,11 @@ impl PickerService {
 
     /// The child's side.
     pub(crate) async fn serve(self) -> Result<()> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        let listener = TcpIncoming::bind((Ipv4Addr::LOCALHOST, 0).into())?.with_nodelay(Some(true));
         announce(&[listener.local_addr()?])?;
-        let mut server = Server::builder()
-            .tcp_nodelay(true)
-            .initial_stream_window_size(WINDOW)
-            .initial_connection_window_size(16 * WINDOW);
-        server
-            .add_service(ExternalProcessorServer::new(self))
-            .serve_with_incoming(TcpListenerStream::new(listener))
-            .await?;
+        let mut server =
+            Server::builder().initial_stream_window_size(WINDOW).initial_connection_window_size(16 * WINDOW);
+        server.add_service(ExternalProcessorServer::new(self)).serve_with_incoming(listener).await?;
         Ok(())
     }
 
