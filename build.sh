@@ -62,19 +62,25 @@ wasm_cargo() {
 }
 
 build() {
-  wasm_cargo wasm32-wasip1 build --release --lib
-  local built=$wasm_target_dir/wasm32-wasip1/release/endpoint_picker.wasm
+  wasm_cargo wasm32-wasip1 build --profile module --lib
+  local built=$wasm_target_dir/wasm32-wasip1/module/endpoint_picker.wasm
   mkdir -p dist
   cmp --silent "$built" "$wasm" || cp "$built" "$wasm"
   say "$wasm: $(wc -c <"$wasm") bytes, sha256 $(sha256sum "$wasm" | cut -d' ' -f1)"
 }
 
+# The module that a request can crash, for one of the end-to-end tests. Another profile, so that the two do not mix.
+build_crashing() {
+  wasm_cargo wasm32-wasip1 build --release --lib --features crash
+  cp "$wasm_target_dir/wasm32-wasip1/release/endpoint_picker.wasm" target/crashing.wasm
+}
+
 # The modules that Envoy runs for a benchmark. Apart, since one of them has the core without the host in it.
 build_guests() {
   local guest
-  wasm_base=target/bench wasm_cargo wasm32-wasip1 build --release --package empty-filter --package decision-guest
+  wasm_base=target/bench wasm_cargo wasm32-wasip1 build --profile module --package empty-filter --package decision-guest
   for guest in empty_filter decision_guest; do
-    cp "$wasm_target_dir/wasm32-wasip1/release/$guest.wasm" "target/bench/$guest.wasm"
+    cp "$wasm_target_dir/wasm32-wasip1/module/$guest.wasm" "target/bench/$guest.wasm"
   done
 }
 
@@ -113,6 +119,7 @@ test_all() {
   need node "install Node.js 18 or later"
   check
   build
+  build_crashing
   build_guests
   prepare_envoy
   prepare_wasm_bindgen

@@ -12,6 +12,7 @@ pub mod fleet;
 #[cfg(feature = "host")]
 pub mod host;
 pub mod id;
+pub mod learned;
 pub mod ledger;
 pub mod picker;
 pub mod prefix;

@@ -11,14 +11,16 @@ use crate::clock::Timestamp;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::config::{Config, Sharing};
-use crate::cost::{Constants, Learner, Load, OutputLengths, Work, nominal_first_token};
+use crate::cost::{Constants, Load, Work, nominal_first_token};
 use crate::fleet::{Endpoint, Health, Signals, Snapshot};
 use crate::id::EndpointId;
+use crate::learned::Learner;
 use crate::ledger::{Book, Entry, Job, Ledger, Line};
-use crate::prefix::{Cache, Index};
+use crate::prefix::{Belief, Cache, Correction, Index};
 use crate::prompt::{Blocks, Chain, Prompt};
-use crate::schedule::{Candidate, Decision, Request, Rng};
+use crate::schedule::{Candidate, Decision, Request, Rng, warmth};
 use crate::store::Store;
+use crate::usage::Usage;
 
 /// The state of one worker.
 #[derive(Debug)]
@@ -32,10 +34,13 @@ pub struct Picker {
     ids: Vec<EndpointId>,
     /// What others than this proxy have at each endpoint.
     foreign: Vec<Foreign>,
+    /// What the answers of each endpoint's present life say of its cache.
+    corrections: Vec<Correction>,
     learner: Learner,
-    lengths: OutputLengths,
     ledger: Ledger,
     index: Index,
+    /// Goes on by one with each request.
+    turn: u64,
     rng: Rng,
 }
 
@@ -58,6 +63,8 @@ pub struct Forecast {
     model: u64,
     first_token_seconds: f64,
     step_seconds: f64,
+    /// Of a request with one prompt: of several, an answer tells no more than the sum.
+    belief: Option<Belief>,
 }
 
 /// Why no endpoint was picked.
@@ -77,14 +84,11 @@ impl Picker {
         let blocks = Blocks { tokens: config.prefix.block_tokens, max: config.prefix.max_blocks, seed: 0 };
         let ledger = Ledger::new(&config.pool.name, rng.next_u64());
         let index = Index::new(&config.pool.name, config.prefix.max_entries);
-        // A worker that sees a part of the queue must not learn from the waits it does not understand.
-        let learner = match config.ledger {
-            Sharing::Shared => Learner::default(),
-            Sharing::Private => Learner::disabled(),
-        };
+        let learner = Learner::new(&config.pool.name, config.ledger == Sharing::Shared);
         let targets = config.pool.endpoints.iter();
         let endpoints = targets.map(|target| Endpoint::new(target.address)).collect();
         Self {
+            corrections: Vec::new(),
             config,
             blocks,
             version: None,
@@ -92,9 +96,9 @@ impl Picker {
             ids: Vec::new(),
             foreign: Vec::new(),
             learner,
-            lengths: OutputLengths::default(),
             ledger,
             index,
+            turn: rng.next_u64(),
             rng,
         }
     }
@@ -126,7 +130,12 @@ impl Picker {
                 }
             }
         }
-        self.ids = self.endpoints.iter().map(Endpoint::id).collect();
+        let ids: Vec<_> = self.endpoints.iter().map(Endpoint::id).collect();
+        let kept = |(at, id)| self.corrections.get(at).filter(|_| self.ids.get(at) == Some(id)).copied();
+        self.corrections = ids.iter().enumerate().map(|known| kept(known).unwrap_or_default()).collect();
+        self.ids = ids;
+        // A worker that was just reloaded knows what the others learned before its first request.
+        self.learner.tick(store, &self.ids, now);
         let book = self.ledger.read(store).book;
         let stale_after = self.config.scrape.stale_after;
         let known = self.endpoints.iter().zip(&self.ids);
@@ -147,45 +156,62 @@ impl Picker {
         let model = prompt.and_then(|prompt| prompt.adapter.as_deref().or(prompt.model.as_deref()));
         let model_hash = xxh3_64(model.unwrap_or_default());
         let output_tokens = match prompt {
-            Some(prompt) => self.lengths.expected(model_hash, prompt.max_output_tokens),
+            Some(prompt) => self.learner.expected_output(model_hash, prompt.max_output_tokens),
             None => 0,
         };
         let prompt_tokens = prompt.map_or(0, |prompt| prompt.tokens);
+        let warmup = self.config.pool.warmup;
         let candidates = known().zip(&lookup.matched).enumerate().map(|(index, ((endpoint, id), matched))| {
             let line = draft.book.line(*id);
             let foreign = self.foreign.get(index).copied().unwrap_or_default();
             Candidate {
                 index,
                 in_flight: line.requests,
+                in_flight_tokens: line.prefill_tokens,
                 matched_blocks: *matched,
+                warmth: warmth(endpoint.joined, warmup, now),
                 speed: self.learner.speed(*id),
-                load: foreign.load(&line, endpoint, now),
+                load: Load { mean_prefill_seconds: self.learner.mean_prefill(), ..foreign.load(&line, endpoint, now) },
                 work: Work {
                     prompt_tokens,
                     cached_tokens: matched.saturating_mul(self.blocks.tokens).min(prompt_tokens),
                     output_tokens,
+                    loads_adapter: false,
                 },
                 ..Candidate::of(endpoint, now, self.config.scrape.stale_after)
             }
         });
-        let candidates: Vec<_> = candidates.collect();
+        let drains = |at: usize| self.config.pool.endpoints.get(at).is_some_and(|target| target.draining);
+        let mut candidates: Vec<_> = candidates.filter(|candidate| !drains(candidate.index)).collect();
+        // Only a name that some endpoint runs is known to be an adapter's.
+        let runs = |candidate: &Candidate<'_>| candidate.lora.zip(model).is_some_and(|(lora, model)| lora.runs(model));
+        if candidates.iter().any(runs) {
+            candidates.iter_mut().for_each(|candidate| candidate.work.loads_adapter = !runs(candidate));
+        }
         let request = Request {
             model,
             blocks: prompt.map_or(0, |prompt| u32::try_from(prompt.blocks()).unwrap_or(u32::MAX)),
             block_tokens: self.blocks.tokens,
+            turn: self.turn,
         };
+        self.turn = self.turn.wrapping_add(1);
         let decision = self.config.profile.decide(&request, candidates.clone(), &mut self.rng);
 
-        let first = decision.ranked.first().and_then(|first| candidates.get(first.index).zip(caches.get(first.index)));
-        let (chosen, cache) = first.ok_or(NoPick::AllFilteredOut)?;
+        let first = decision.ranked.first().ok_or(NoPick::AllFilteredOut)?.index;
+        let chosen = candidates.iter().find(|candidate| candidate.index == first);
+        let (chosen, cache) = chosen.zip(caches.get(first)).ok_or(NoPick::AllFilteredOut)?;
         let advance = self.index.advance(&lookup, chains, cache);
         let constants = Constants::default();
-        let prefill = chosen.speed.prefill * constants.prefill_seconds(chosen.work);
+        let nominal = constants.prefill_seconds(chosen.work);
+        if prompt_tokens > 0 {
+            self.learner.observe_prefill(nominal);
+        }
+        let prefill = chosen.speed.prefill * nominal;
         let job = Job {
             endpoint: cache.endpoint,
-            uncached_tokens: prompt_tokens.saturating_sub(chosen.work.cached_tokens),
+            uncached_tokens: chosen.work.uncached_tokens(),
             // What it shares with others is there already.
-            context_tokens: prompt_tokens.saturating_sub(chosen.work.cached_tokens).saturating_add(output_tokens),
+            context_tokens: chosen.work.uncached_tokens().saturating_add(output_tokens),
             prefill_micros: if prompt.is_some() { (prefill * 1e6) as u32 } else { 0 },
             blocks: advance.iter().sum(),
         };
@@ -198,6 +224,16 @@ impl Picker {
                 f64::from(chosen.load.requests) + 1.0,
                 f64::from(chosen.load.context_tokens) + f64::from(prompt_tokens),
             ),
+            belief: if let [chain] = chains {
+                let grain = self.endpoints.get(chosen.index).and_then(|endpoint| endpoint.signals.block_size);
+                Some(Belief {
+                    prompt: prompt_tokens as f32 / self.blocks.tokens as f32,
+                    grain: grain.map_or(1, |size| size.value.div_ceil(self.blocks.tokens.max(1)).max(1)),
+                    ..lookup.belief(chain, cache)
+                })
+            } else {
+                None
+            },
         };
         let entry = self.ledger.open(store, draft, job, now);
         self.index.insert(store, &lookup, chains, *cache, &advance, &caches);
@@ -210,16 +246,25 @@ impl Picker {
         if streams {
             forecast.first_token_at = Some(now);
             let observed = now.since(forecast.picked_at).as_secs_f64();
-            self.learner.observe_first_token(entry.endpoint(), forecast.first_token_seconds, observed);
+            self.learner.observe_first_token(entry.endpoint(), forecast.first_token_seconds, observed, now);
         }
     }
 
-    /// A stream came to its end after `pieces`, about a token each.
-    pub fn finished(&mut self, entry: &Entry, forecast: &Forecast, pieces: u32, now: Timestamp) {
-        let Some(first) = forecast.first_token_at.filter(|_| pieces > 1) else { return };
-        self.lengths.observe(forecast.model, pieces);
-        let per_token = now.since(first).as_secs_f64() / f64::from(pieces - 1);
-        self.learner.observe_decode(entry.endpoint(), forecast.step_seconds, per_token);
+    /// The answer came to its end, and `usage` is what it told. True if the endpoint had clearly less of the prompt in its
+    /// cache than was believed.
+    pub fn finished(&mut self, entry: &Entry, forecast: &Forecast, usage: &Usage, now: Timestamp) -> bool {
+        let output = usage.output_tokens.unwrap_or(usage.events);
+        if output > 1 {
+            self.learner.observe_output(forecast.model, output, now);
+            if let Some(first) = forecast.first_token_at {
+                let per_token = now.since(first).as_secs_f64() / f64::from(output - 1);
+                self.learner.observe_decode(entry.endpoint(), forecast.step_seconds, per_token, now);
+            }
+        }
+        // One that has been away since has another id.
+        let at = self.ids.iter().position(|id| *id == entry.endpoint());
+        let correction = at.and_then(|at| self.corrections.get_mut(at));
+        correction.zip(forecast.belief).is_some_and(|(correction, belief)| correction.learn(&belief, usage))
     }
 
     /// The request was served by `address` after all, because a retry went down the list. `chains` are its prompt's: they
@@ -252,22 +297,19 @@ impl Picker {
     /// Writes down what has not been yet, and looks after the other workers.
     pub fn tick(&mut self, store: &dyn Store, now: Timestamp) {
         self.ledger.tick(store, now);
+        self.learner.tick(store, &self.ids, now);
     }
 
     fn caches(&self, book: &Book) -> Vec<Cache> {
-        let known = self.endpoints.iter().zip(&self.ids);
-        let cache = |(endpoint, id): (&Endpoint, &EndpointId)| Cache {
-            endpoint: *id,
-            clock: book.line(*id).clock,
-            capacity: self.capacity_blocks(endpoint),
+        let known = self.endpoints.iter().zip(&self.ids).zip(&self.corrections);
+        let cache = |((endpoint, id), correction): ((&Endpoint, &EndpointId), &Correction)| {
+            // In our blocks, the index's unit.
+            let told = endpoint.signals.capacity_tokens().map(|tokens| tokens / u64::from(self.blocks.tokens.max(1)));
+            let assumed = told.map_or(self.config.prefix.capacity_blocks, |n| u32::try_from(n).unwrap_or(u32::MAX));
+            let capacity = correction.capacity(assumed, told.is_some());
+            Cache { endpoint: *id, clock: book.line(*id).clock, capacity }
         };
         known.map(cache).collect()
-    }
-
-    /// How many of our blocks the endpoint's cache holds, in the index's unit.
-    fn capacity_blocks(&self, endpoint: &Endpoint) -> u32 {
-        let told = endpoint.signals.capacity_tokens().map(|tokens| tokens / u64::from(self.blocks.tokens.max(1)));
-        told.map_or(self.config.prefix.capacity_blocks, |blocks| u32::try_from(blocks).unwrap_or(u32::MAX))
     }
 }
 

@@ -5,7 +5,6 @@ use super::path::HttpPath;
 use super::{ConfigError, choices};
 use crate::scrape::{CustomSignals, Engine, EngineSpec, MetricSpec};
 use serde::{Deserialize, Deserializer};
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The name of the engine that is told by its metrics.
@@ -88,15 +87,15 @@ pub(super) struct Known {
 }
 
 /// All engines that an endpoint can name.
-pub(super) struct Engines(BTreeMap<String, Known>);
+pub(super) struct Engines(Vec<(String, Known)>);
 
 impl Engines {
     /// The built-in engines and the written ones. Paths of errors begin at the list.
     pub(super) fn resolve(written: &[WrittenEngine]) -> Result<Self, ConfigError> {
         let known = |spec, path: &str| Known { spec: Arc::new(spec), metrics_path: path.to_owned() };
-        let mut engines = BTreeMap::from([(AUTO.to_owned(), known(EngineSpec::auto(), DEFAULT_PATH))]);
+        let mut engines = vec![(AUTO.to_owned(), known(EngineSpec::auto(), DEFAULT_PATH))];
         for engine in Engine::ALL {
-            engines.insert(engine.name().to_owned(), known(EngineSpec::builtin(engine), engine.metrics_path()));
+            engines.push((engine.name().to_owned(), known(EngineSpec::builtin(engine), engine.metrics_path())));
         }
         for (i, engine) in written.iter().enumerate() {
             let Name(name) = &engine.name;
@@ -105,20 +104,22 @@ impl Engines {
                 return Err(ConfigError::at(format!("[{i}]"), format!("the engine {name} {NO_METRIC}")));
             }
             let path = engine.metrics_path.as_ref().map_or(DEFAULT_PATH, |HttpPath(path)| path);
-            if engines.insert(name.clone(), known(EngineSpec::custom(signals), path)).is_some() {
+            if engines.iter().any(|(taken, _)| taken == name) {
                 return Err(ConfigError::at(
                     format!("[{i}].name"),
                     format!("an engine named {name} is already there; choose another name"),
                 ));
             }
+            engines.push((name.clone(), known(EngineSpec::custom(signals), path)));
         }
         Ok(Self(engines))
     }
 
     /// The engine of that name, or a message that lists the names.
     pub(super) fn get(&self, name: &str) -> Result<&Known, String> {
-        self.0
-            .get(name)
-            .ok_or_else(|| format!("unknown engine {name:?}; {}", choices(name, self.0.keys().map(String::as_str))))
+        let found = self.0.iter().find(|(known, _)| known == name).map(|(_, engine)| engine);
+        found.ok_or_else(|| {
+            format!("unknown engine {name:?}; {}", choices(name, self.0.iter().map(|(known, _)| known.as_str())))
+        })
     }
 }

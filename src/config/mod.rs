@@ -15,6 +15,7 @@ mod period;
 mod pool;
 mod prefix;
 mod profile;
+mod ready;
 #[cfg(feature = "schema")]
 pub mod reference;
 mod request;
@@ -39,6 +40,7 @@ use engine::Engines;
 use pool::WrittenPool;
 use prefix::WrittenPrefix;
 use profile::WrittenProfile;
+use ready::named_or_written;
 use request::WrittenRequest;
 use scrape::WrittenScrape;
 use serde::Deserialize;
@@ -60,6 +62,8 @@ pub struct Config {
     pub failure_mode: FailureMode,
     /// How an endpoint is chosen.
     pub profile: Profile,
+    /// Who is told of each decision.
+    pub explain: Explain,
 }
 
 /// The configuration is one JSON object, the same for scraper and pickers. In Envoy it is the `configuration` of the
@@ -91,10 +95,15 @@ struct Written {
     /// left none over.
     #[serde(default)]
     failure_mode: FailureMode,
-    /// How an endpoint is chosen: filters, scorers and a picker. If left out: the filters `healthy` and `lora-capacity`;
-    /// `queue-scorer` 2, `kv-cache-utilization-scorer` 2, `prefix-cache-scorer` 3, `lora-affinity-scorer` 1 and
-    /// `active-request-scorer` 2; `max-score-picker` with the best three.
-    #[serde(default, deserialize_with = "object")]
+    /// Whether each answer tells why its server was chosen. The same text is in the proxy's log at level `debug`.
+    #[serde(default)]
+    explain: Explain,
+    /// How an endpoint is chosen: a ready profile by its name, or filters, scorers and a picker.
+    #[serde(default, deserialize_with = "named_or_written")]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(with = "ready::NamedOrWritten", extend("default" = crate::schedule::ready::DEFAULT.name))
+    )]
     profile: WrittenProfile,
 }
 
@@ -108,6 +117,19 @@ pub enum Sharing {
     Shared,
     /// Each worker knows its own requests only. With several workers this is much worse; it is there to compare.
     Private,
+}
+
+/// Who is told of each decision.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, serde::Serialize))]
+#[serde(rename_all = "kebab-case")]
+pub enum Explain {
+    /// Nobody.
+    #[default]
+    Off,
+    /// The client, in the header `x-endpoint-picker-decision` of the answer: the server chosen with its scores and the
+    /// seconds they stand for, then the next best with its own. It names servers and their load: not for the public.
+    Header,
 }
 
 /// What happens to a request for which no endpoint can be picked.
@@ -133,6 +155,7 @@ pub fn load(json: &[u8]) -> Result<Config, ConfigError> {
         request: written.request.resolve(),
         prefix: written.prefix.resolve(),
         ledger: written.ledger,
+        explain: written.explain,
         failure_mode: written.failure_mode,
         profile: written.profile.resolve().map_err(|error| error.within("profile"))?,
     })

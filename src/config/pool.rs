@@ -4,11 +4,14 @@ use super::address::Address;
 use super::engine::{AUTO, Engines};
 use super::name::Name;
 use super::path::HttpPath;
+use super::period::Period;
 use super::{ConfigError, objects};
 use crate::fleet::Target;
+use hashbrown::HashMap;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// More would not fit a snapshot that every worker reads several times a second.
 const MOST_ENDPOINTS: usize = 1024;
@@ -20,6 +23,8 @@ pub struct Pool {
     pub name: String,
     /// 1 to 1024 servers, no address twice, in the order written.
     pub endpoints: Vec<Target>,
+    /// How long a server new to the pool is spared.
+    pub warmup: Duration,
 }
 
 /// The model servers among which requests are spread.
@@ -35,6 +40,11 @@ pub(super) struct WrittenPool {
     #[serde(deserialize_with = "objects")]
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 1024)))]
     endpoints: Vec<WrittenEndpoint>,
+    /// How long a server that joins the running pool, or comes back, takes to its full share. It gets requests at once, but
+    /// has in flight at most that part of what the others have on average which has passed of this time; one in any case.
+    /// `0s` switches it off.
+    #[serde(default = "default_warmup")]
+    warmup: Period<0, 3_600_000>,
 }
 
 /// One model server.
@@ -52,6 +62,11 @@ struct WrittenEndpoint {
     engine: String,
     /// Where the server answers with its metrics. If left out, where its engine usually does.
     metrics_path: Option<HttpPath>,
+    /// Whether the server is to get no new request. What it has in flight goes on, and it is scraped as before. Mark it so,
+    /// wait until its streams have ended, then stop it and take it out. The load balancing of the proxy does not know of
+    /// this: with `fail-open` it may still choose the server while nothing is known of the pool.
+    #[serde(default)]
+    draining: bool,
     /// Any labels of the server, such as `{"role": "decode"}`; the values are strings.
     #[serde(default)]
     labels: BTreeMap<String, String>,
@@ -59,6 +74,10 @@ struct WrittenEndpoint {
 
 fn default_name() -> Name {
     Name("default".to_owned())
+}
+
+fn default_warmup() -> Period<0, 3_600_000> {
+    Period::ms(30_000)
 }
 
 fn default_engine() -> String {
@@ -72,7 +91,7 @@ impl WrittenPool {
             0 => return Err(ConfigError::at("endpoints", "at least one endpoint is needed")),
             n => return Err(ConfigError::at("endpoints", format!("{n} endpoints are more than {MOST_ENDPOINTS}"))),
         }
-        let mut first_at = BTreeMap::new();
+        let mut first_at = HashMap::new();
         let mut endpoints = Vec::with_capacity(self.endpoints.len());
         for (i, written) in self.endpoints.into_iter().enumerate() {
             let here = format!("endpoints[{i}]");
@@ -87,10 +106,11 @@ impl WrittenPool {
                 address,
                 spec: Arc::clone(&engine.spec),
                 metrics_path: written.metrics_path.map_or_else(|| engine.metrics_path.clone(), |HttpPath(path)| path),
+                draining: written.draining,
                 labels: written.labels,
             });
         }
         let Name(name) = self.name;
-        Ok(Pool { name, endpoints })
+        Ok(Pool { name, endpoints, warmup: self.warmup.get() })
     }
 }

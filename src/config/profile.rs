@@ -1,82 +1,64 @@
 //! How an endpoint is chosen.
 
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::strict::readable;
 use super::{ConfigError, choices, object, objects};
 use crate::schedule::registry::{FILTERS, PICKERS, Plugin, SCORERS};
 use crate::schedule::{Profile, Weighted};
 
-/// How an endpoint is chosen: filters, then scorers, then one picker. A profile that is written replaces the default one
-/// whole; what it does not name does not run.
+/// How an endpoint is chosen: the name of a ready profile, or filters, then scorers, then one picker. A profile that is
+/// written out replaces the default one whole; what it does not name does not run.
 #[derive(Deserialize)]
+#[cfg_attr(test, derive(Debug, PartialEq))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct WrittenProfile {
     /// Each takes candidates out, in this order. Without any, every endpoint is a candidate.
     #[serde(default, deserialize_with = "objects")]
-    filters: Vec<WrittenPlugin>,
+    pub(super) filters: Vec<WrittenPlugin>,
     /// Each scores every candidate from 0 to 1; the sum of scores times weights ranks them. Without any, all are equal.
     #[serde(default, deserialize_with = "objects")]
-    scorers: Vec<WrittenScorer>,
+    pub(super) scorers: Vec<WrittenScorer>,
     /// Chooses by that sum. Exactly one.
     #[serde(deserialize_with = "object")]
-    picker: WrittenPlugin,
+    pub(super) picker: WrittenPlugin,
 }
 
 /// A filter or a picker.
 #[derive(Deserialize)]
+#[cfg_attr(test, derive(Debug, PartialEq))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-struct WrittenPlugin {
+pub(super) struct WrittenPlugin {
     /// Name of the plugin; see the list of plugins below.
     #[serde(rename = "type")]
-    kind: String,
+    pub(super) kind: String,
     /// The plugin's own parameters.
     #[serde(default)]
-    parameters: Map<String, Value>,
+    pub(super) parameters: Map<String, Value>,
 }
 
 /// A scorer and its weight.
 #[derive(Deserialize)]
+#[cfg_attr(test, derive(Debug, PartialEq))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-struct WrittenScorer {
+pub(super) struct WrittenScorer {
     /// Name of the plugin; see the list of plugins below.
     #[serde(rename = "type")]
-    kind: String,
+    pub(super) kind: String,
     /// What the score is multiplied by, 0 or more. Weights need not add up to anything.
     #[serde(default = "one")]
-    weight: f64,
+    pub(super) weight: f64,
     /// The plugin's own parameters.
     #[serde(default)]
-    parameters: Map<String, Value>,
+    pub(super) parameters: Map<String, Value>,
 }
 
 fn one() -> f64 {
     1.0
-}
-
-impl Default for WrittenProfile {
-    fn default() -> Self {
-        let plugin = |kind: &str| WrittenPlugin { kind: kind.into(), parameters: Map::new() };
-        let scorer = |kind: &str, weight| WrittenScorer { kind: kind.into(), weight, parameters: Map::new() };
-        Self {
-            filters: vec![plugin("healthy"), plugin("lora-capacity")],
-            scorers: vec![
-                scorer("queue-scorer", 2.0),
-                scorer("kv-cache-utilization-scorer", 2.0),
-                scorer("prefix-cache-scorer", 3.0),
-                scorer("lora-affinity-scorer", 1.0),
-                scorer("active-request-scorer", 2.0),
-            ],
-            picker: WrittenPlugin {
-                kind: "max-score-picker".into(),
-                parameters: Map::from_iter([("maxNumOfEndpoints".into(), json!(3))]),
-            },
-        }
-    }
 }
 
 impl WrittenProfile {
@@ -108,10 +90,9 @@ impl WrittenPlugin {
             let known: Vec<_> = table.iter().map(|plugin| plugin.name).collect();
             ConfigError::at("type", format!("unknown plugin {kind:?}; {}", choices(&kind, known))).within(path)
         })?;
-        let built = plugin.build(Value::Object(parameters)).map_err(|error| {
-            let below = error.path().iter().next().map_or_else(String::new, |_| error.path().to_string());
-            readable(below, error.inner()).within("parameters").within(path)
-        })?;
+        let built = plugin
+            .build(Value::Object(parameters))
+            .map_err(|error| readable(error).within("parameters").within(path))?;
         Ok((plugin.name, built))
     }
 }
@@ -132,12 +113,12 @@ mod tests {
             r#"{"scorers":[{"type":"queue-scorer"},{"type":"prefix-cache"}],"picker":{"type":"random-picker"}}"#,
             "profile.scorers[1].type: unknown plugin \"prefix-cache\"; known here: `queue-scorer`, \
              `running-requests-size-scorer`, `kv-cache-utilization-scorer`, `prefix-cache-scorer`, \
-             `lora-affinity-scorer`, `active-request-scorer`, `expected-cost-scorer`",
+             `lora-affinity-scorer`, `active-request-scorer`, `token-load-scorer`, `expected-cost-scorer`",
         );
         refused(
             r#"{"picker":{"type":"max-scorer-picker"}}"#,
             "profile.picker.type: unknown plugin \"max-scorer-picker\"; did you mean `max-score-picker`? \
-             Known here: `max-score-picker`, `weighted-random-picker`, `random-picker`",
+             Known here: `max-score-picker`, `weighted-random-picker`, `random-picker`, `round-robin-picker`",
         );
     }
 

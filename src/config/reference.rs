@@ -1,6 +1,7 @@
 //! The reference, made from the types that read the configuration, so that it cannot say anything else than they do.
 
 use super::Written;
+use crate::schedule::ready::READY;
 use crate::schedule::registry::{FILTERS, PICKERS, Plugin, SCORERS};
 use serde_json::{Map, Value};
 use std::fmt::Write;
@@ -28,12 +29,22 @@ pub fn markdown() -> String {
     let _ = writeln!(out, "{}\n", description(&schema));
     let _ = writeln!(out, "An example:\n\n```json\n{}\n```\n", EXAMPLE.trim_end());
     book.section(&mut out, "", &schema, 2);
+    profiles(&mut out);
     plugins(&mut out, "Filters", FILTERS);
     plugins(&mut out, "Scorers", SCORERS);
     plugins(&mut out, "Pickers", PICKERS);
     out.truncate(out.trim_end().len());
     out.push('\n');
     out
+}
+
+fn profiles(out: &mut String) {
+    out.push_str("## Ready profiles\n\nEach by its name, with what the name stands for. To change something in one, take the text \
+        instead of the name: for whole answers, the profile `expected-cost` with the scorer \
+        `{ \"type\": \"expected-cost-scorer\", \"parameters\": { \"latencyGoal\": 1 } }`.\n\n");
+    for ready in READY {
+        let _ = writeln!(out, "### `{}`\n\n{}\n\n```json\n{ready}\n```\n", ready.name, ready.summary);
+    }
 }
 
 fn plugins<T: ?Sized>(out: &mut String, title: &str, table: &[Plugin<T>]) {
@@ -91,9 +102,7 @@ impl<'a> Book<'a> {
     fn resolved(&self, schema: &'a Value) -> &'a Value {
         let name = schema.get("$ref").and_then(Value::as_str).and_then(|path| path.strip_prefix("#/$defs/"));
         let target = name.and_then(|name| self.definitions?.get(name));
-        let options = schema.get("anyOf").and_then(Value::as_array);
-        let some = || options?.iter().find(|option| option.get("type") != Some(&Value::from("null")));
-        match (target, some()) {
+        match (target, alternatives(schema).last()) {
             (Some(target), _) => target,
             (None, Some(option)) => self.resolved(option),
             (None, None) => schema,
@@ -102,6 +111,9 @@ impl<'a> Book<'a> {
 
     /// The type in words.
     fn kind(&self, field: &'a Value) -> String {
+        if let several @ [_, _, ..] = &alternatives(field)[..] {
+            return several.iter().map(|one| self.kind(one)).collect::<Vec<_>>().join(" or ");
+        }
         let target = self.resolved(field);
         if let Some(title) = field.get("title").or_else(|| target.get("title")).and_then(Value::as_str)
             && target.get("properties").is_none()
@@ -141,6 +153,12 @@ impl<'a> Book<'a> {
         }
         text.replace('|', "\\|")
     }
+}
+
+/// What `schema` may be, other than null; none if it is one thing only.
+fn alternatives(schema: &Value) -> Vec<&Value> {
+    let options = schema.get("anyOf").and_then(Value::as_array).into_iter().flatten();
+    options.filter(|option| option.get("type") != Some(&Value::from("null"))).collect()
 }
 
 fn description(schema: &Value) -> String {

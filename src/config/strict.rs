@@ -1,13 +1,13 @@
 //! JSON read strictly: a key written twice, an unknown field and a list in place of an object are errors.
 //!
 //! The document is read twice. The first reading knows no types and finds what is no JSON and keys written twice, which
-//! typed maps would swallow. The second reads the types.
+//! typed maps would swallow. The second reads the types from what the first one found.
 
 use super::{ConfigError, choices};
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{DeserializeOwned, Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
-use std::collections::BTreeSet;
+use serde_json::{Map, Number, Value};
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -16,37 +16,34 @@ const SMALLEST: &str = r#"{"pool": {"endpoints": [{"address": "10.0.0.1:8000"}]}
 /// Reads a JSON object into `T`.
 pub(super) fn parse<T: DeserializeOwned>(json: &[u8]) -> Result<T, ConfigError> {
     let whole = |message| Err(ConfigError::at("", message));
-    let json = json.trim_ascii();
-    if json.is_empty() {
+    if json.trim_ascii().is_empty() {
         return whole(format!("the configuration is empty; the least is {SMALLEST}"));
     }
-    typed::<Unique>(json)?;
-    if json.first() != Some(&b'{') {
+    let mut reader = serde_json::Deserializer::from_slice(json);
+    let Unique(value) = serde_path_to_error::deserialize(&mut reader).map_err(readable)?;
+    reader.end().map_err(|error| not_json(&error))?;
+    if !value.is_object() {
         return whole(format!("the configuration must be a JSON object, such as {SMALLEST}"));
     }
-    typed(json)
+    typed(value)
 }
 
-fn typed<T: DeserializeOwned>(json: &[u8]) -> Result<T, ConfigError> {
-    let mut reader = serde_json::Deserializer::from_slice(json);
-    let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
-        let path = error.path().iter().next().map_or_else(String::new, |_| error.path().to_string());
-        readable(path, error.inner())
-    })?;
-    reader.end().map_err(|error| readable(String::new(), &error))?;
-    Ok(value)
+/// Reads the types. Errors name the path.
+fn typed<T: DeserializeOwned>(value: Value) -> Result<T, ConfigError> {
+    serde_path_to_error::deserialize(value).map_err(readable)
 }
 
-/// Serde's message in words for a person. Where a path can be given it replaces line and column, which say nothing of a
-/// document that a proxy has converted.
-pub(super) fn readable(path: String, error: &serde_json::Error) -> ConfigError {
+/// Serde's message in words for a person.
+pub(super) fn readable(error: serde_path_to_error::Error<serde_json::Error>) -> ConfigError {
+    let path = error.path().iter().next().map_or_else(String::new, |_| error.path().to_string());
+    let error = error.inner();
     if !error.is_data() {
-        return ConfigError::at("", format!("the configuration is not JSON: {error}"));
+        return not_json(error);
     }
     let message = error.to_string();
+    // Line and column say nothing of a document that a proxy has converted.
     let place = format!(" at line {} column {}", error.line(), error.column());
     let message = message.strip_suffix(&place).unwrap_or(&message);
-
     let mut names = message.split('`').skip(1).step_by(2);
     match names.next() {
         Some(wrong) if message.starts_with("unknown field") => {
@@ -65,6 +62,10 @@ pub(super) fn readable(path: String, error: &serde_json::Error) -> ConfigError {
             message.replace("type: sequence,", "type: list,").replace("type: map,", "type: object,"),
         ),
     }
+}
+
+fn not_json(error: &serde_json::Error) -> ConfigError {
+    ConfigError::at("", format!("the configuration is not JSON: {error}"))
 }
 
 /// Reads an object only. By itself serde also takes a list as a struct's fields in order: `"scrape": []` would pass.
@@ -113,59 +114,64 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
 }
 
 /// Any JSON in which no object has a key twice.
-struct Unique;
+struct Unique(Value);
 
 impl<'de> Deserialize<'de> for Unique {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Self)
+        deserializer.deserialize_any(UniqueVisitor).map(Self)
     }
 }
 
-impl<'de> Visitor<'de> for Unique {
-    type Value = Self;
+struct UniqueVisitor;
+
+impl<'de> Visitor<'de> for UniqueVisitor {
+    type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("JSON")
     }
 
-    fn visit_bool<E>(self, _: bool) -> Result<Self, E> {
-        Ok(self)
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
     }
 
-    fn visit_i64<E>(self, _: i64) -> Result<Self, E> {
-        Ok(self)
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(Value::Number(value.into()))
     }
 
-    fn visit_u64<E>(self, _: u64) -> Result<Self, E> {
-        Ok(self)
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(Value::Number(value.into()))
     }
 
-    fn visit_f64<E>(self, _: f64) -> Result<Self, E> {
-        Ok(self)
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(Number::from_f64(value).map_or(Value::Null, Value::Number))
     }
 
-    fn visit_str<E>(self, _: &str) -> Result<Self, E> {
-        Ok(self)
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(Value::String(value.to_owned()))
     }
 
-    fn visit_unit<E>(self) -> Result<Self, E> {
-        Ok(self)
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self, A::Error> {
-        while seq.next_element::<Self>()?.is_some() {}
-        Ok(self)
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value, A::Error> {
+        let mut list = Vec::new();
+        while let Some(Unique(value)) = seq.next_element()? {
+            list.push(value);
+        }
+        Ok(Value::Array(list))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self, A::Error> {
-        let mut keys = BTreeSet::new();
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
+        let mut object = Map::new();
         while let Some(key) = map.next_key::<String>()? {
-            if keys.contains(&key) {
+            if object.contains_key(&key) {
                 return Err(A::Error::custom(format!("the key {key:?} is written twice")));
             }
-            map.next_value::<Self>()?;
-            keys.insert(key);
+            let Unique(value) = map.next_value()?;
+            object.insert(key, value);
         }
-        Ok(self)
+        Ok(Value::Object(object))
     }
 }

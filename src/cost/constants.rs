@@ -20,11 +20,14 @@ pub struct Constants {
     pub per_pair: f64,
     /// `k`: seconds per token of context that is read from the KV cache.
     pub per_kv_token: f64,
+    /// Seconds it takes to load a LoRA adapter. An assumption, some hundred megabytes at two gigabytes a second: no engine
+    /// tells.
+    pub adapter_seconds: f64,
 }
 
 impl Default for Constants {
     fn default() -> Self {
-        Self { step_seconds: 0.012, per_token: 41e-6, per_pair: 1.5e-9, per_kv_token: 56e-9 }
+        Self { step_seconds: 0.012, per_token: 41e-6, per_pair: 1.5e-9, per_kv_token: 56e-9, adapter_seconds: 0.05 }
     }
 }
 
@@ -44,6 +47,11 @@ impl Constants {
         within(self.step_seconds, MAX)
             + within(self.per_token, MAX) * within(requests, f64::MAX)
             + within(self.per_kv_token, MAX) * within(context, f64::MAX)
+    }
+
+    /// Seconds until the adapter of a request is there.
+    pub(super) fn load_seconds(&self, work: Work) -> f64 {
+        if work.loads_adapter { within(self.adapter_seconds, MAX) } else { 0.0 }
     }
 
     /// Seconds by which a stream with `context` tokens lengthens each step at speed 1.

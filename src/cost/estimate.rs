@@ -50,6 +50,8 @@ pub struct Work {
     pub cached_tokens: u32,
     /// Output tokens expected.
     pub output_tokens: u32,
+    /// It names a LoRA adapter that is loaded elsewhere and, as far as is known, not here.
+    pub loads_adapter: bool,
 }
 
 /// How many times slower than the constants say an endpoint is. Used within 0.01..=100; what is no such number is 1.
@@ -76,12 +78,15 @@ pub struct Terms {
     pub slowdown_of_me: f64,
     /// What this request adds to each step of the streams there.
     pub slowdown_of_others: f64,
+    /// Until its adapter is loaded.
+    pub adapter: f64,
     /// The cost.
     pub total: f64,
 }
 
 impl Work {
-    pub(super) fn uncached_tokens(self) -> u32 {
+    /// Tokens of the prompt that have to be read.
+    pub fn uncached_tokens(self) -> u32 {
         self.prompt_tokens.saturating_sub(self.cached_tokens)
     }
 }
@@ -148,13 +153,14 @@ pub fn estimate(constants: &Constants, knobs: &Knobs, speed: &Speed, load: &Load
         stall: term(terms.stall, lambda, requests * prefill),
         slowdown_of_me: term(terms.slowdown_of_me, theta, slowdown_of_me),
         slowdown_of_others: term(terms.slowdown_of_others, theta, slowdown_of_others),
+        adapter: term(terms.adapter, 1.0, constants.load_seconds(*work)),
         total: 0.0,
     }
     .summed()
 }
 
 /// Seconds to the first token if the endpoint had speed 1: the wait and the prefill as they are, unweighted. What
-/// [`super::Learner::observe_first_token`] compares with the time the first token took. At most 10^9.
+/// [`Learner::observe_first_token`](crate::learned::Learner::observe_first_token) compares with the time the first token took. At most 10^9.
 pub fn nominal_first_token(constants: &Constants, speed: &Speed, load: &Load, work: &Work) -> f64 {
     let clock = within(load.wait_seconds, MAX_INPUT_SECONDS) / factor(speed.prefill);
     within(clock + load.foreign_wait(constants, *work) + constants.prefill_seconds(*work), MAX_TERM_SECONDS)
@@ -166,7 +172,7 @@ impl Terms {
         self
     }
 
-    fn named(&self) -> [(&'static str, f64); 6] {
+    fn named(&self) -> [(&'static str, f64); 7] {
         [
             ("wait", self.wait),
             ("memory wait", self.memory_wait),
@@ -174,6 +180,7 @@ impl Terms {
             ("stall", self.stall),
             ("slowdown", self.slowdown_of_me),
             ("slowdown of others", self.slowdown_of_others),
+            ("adapter", self.adapter),
         ]
     }
 }

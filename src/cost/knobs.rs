@@ -30,6 +30,8 @@ pub struct Switches {
     pub slowdown_of_me: bool,
     /// The streams there.
     pub slowdown_of_others: bool,
+    /// Loading an adapter.
+    pub adapter: bool,
 }
 
 impl Knobs {
@@ -59,6 +61,7 @@ impl Default for Switches {
             stall: true,
             slowdown_of_me: true,
             slowdown_of_others: true,
+            adapter: true,
         }
     }
 }

@@ -8,7 +8,7 @@
 //! # The rule
 //!
 //! ```text
-//! cost  = W·(1 + mu·P) + alpha·P + lambda·n·P + theta·(Down + Dext)                                        seconds
+//! cost  = W·(1 + mu·P) + alpha·P + lambda·n·P + theta·(Down + Dext) + A                                    seconds
 //!
 //! P     = s·(t0/2 + a·u + q·u·(h + u/2))     prefill: reading the `u` tokens of the prompt that are not cached
 //! W     = max(clock + foreign, memory)       wait: until the engine begins with this request
@@ -18,17 +18,21 @@
 //!                                            until enough requests have ended for this one's tokens to fit
 //! Down  = O·d·(t0 + a·n + k·KV)              slowdown of me: my `O` tokens, one per step of the engine
 //! Dext  = 0.5·O·d·(a + k·(N + O/2))·n_dec    slowdown of others: what I add to each step of the `n_dec` streams
+//! A     = 0.05 or 0                          adapter: loading it, where another endpoint runs it and this one does not
 //! ```
 //!
 //! Of the request ([`Work`]): `N` tokens of prompt, `h` of them cached, `u = N - h`, and `O` tokens of output. Of the
 //! endpoint ([`Load`]): `n` requests, `n_dec` of them past their first token, `KV` tokens of context in memory and room for
 //! `C`. Of the engine ([`Constants`]): `t0` seconds a step takes, `a` more per token, `q` per pair of tokens that attend to
 //! each other, `k` per token of context read. `s` and `d` say how many times slower than that this endpoint is
-//! ([`Speed`], learned by [`Learner`]; 1 for one that nobody has watched).
+//! ([`Speed`], learned by [`Learner`](crate::learned::Learner); 1 for one that nobody has watched).
 //!
 //! * `alpha·P`: a prefill is charged twice. Near saturation the second requests queue for what the first did not find.
 //! * `lambda·n·P`: the stall. While the engine reads my prompt, `n` others get no token.
 //! * `0.98`: the last blocks of a cache are never free in practice. `0.5`: my context grows, and others end before me.
+//! * `A`: among endpoints that cost the same, the one that runs the LoRA adapter. A queue of a few dozen milliseconds there
+//!   is worth a second copy elsewhere, so a popular adapter spreads. Engines name an adapter only while a request uses it; one
+//!   that lies there unused counts as not loaded, and so this is no part of what is compared with first tokens.
 //! * `mu`: a long prompt avoids queues a little more than a short one. It repairs the slowest first tokens.
 //!
 //! # The knob
@@ -51,7 +55,8 @@
 //! | `capacity_tokens` (or 0) | memory is never full |
 //! | `prompt_tokens` 0, the body was not read | half a step of prefill: waits and streams decide |
 //! | `output_tokens` 0, as for embeddings | no slowdown of me or others, no wait for memory |
-//! | a speed | [`Learner`] gives the fleet's, [`Speed::default`] is nominal |
+//! | adapters | nothing is loaded anywhere, as far as is known: no `A` |
+//! | a speed | [`Learner`](crate::learned::Learner) gives the fleet's, [`Speed::default`] is nominal |
 //!
 //! Numbers that contradict each other count as the nearest that do not: more cached tokens than prompt, more requests in
 //! prefill than in flight, more foreign requests waiting than there are. No result is negative, infinite or not a number.
@@ -59,17 +64,12 @@
 mod constants;
 mod estimate;
 mod knobs;
-mod learner;
-mod output_lengths;
-mod recent;
 #[cfg(test)]
 mod tests;
 
 pub use self::constants::Constants;
 pub use self::estimate::{Load, Speed, Terms, Work, estimate, nominal_first_token};
 pub use self::knobs::{Knobs, Switches};
-pub use self::learner::Learner;
-pub use self::output_lengths::OutputLengths;
 
 /// A number that is at least 0 and at most `max`; what is no number is 0.
 fn within(number: f64, max: f64) -> f64 {

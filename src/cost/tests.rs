@@ -1,6 +1,6 @@
 use super::*;
 
-const WORK: Work = Work { prompt_tokens: 8000, cached_tokens: 6000, output_tokens: 300 };
+const WORK: Work = Work { prompt_tokens: 8000, cached_tokens: 6000, output_tokens: 300, loads_adapter: false };
 
 fn busy() -> Load {
     Load { wait_seconds: 1.0, requests: 10, prefilling: 2, context_tokens: 100_000, ..Load::default() }
@@ -60,6 +60,14 @@ fn a_full_memory_makes_a_request_wait_for_others_to_end() {
 }
 
 #[test]
+fn an_adapter_to_load_costs_its_loading_and_tells_the_learner_nothing() {
+    let work = Work { loads_adapter: true, ..WORK };
+    assert_near(of(busy(), work).total, of(busy(), WORK).total + 0.05);
+    let first_token = |work| nominal_first_token(&Constants::default(), &Speed::default(), &busy(), &work);
+    assert_eq!(first_token(work), first_token(WORK));
+}
+
+#[test]
 fn a_slow_endpoint_costs_more_in_what_it_is_slow_at() {
     let of = |prefill, decode| {
         estimate(&Constants::default(), &Knobs::default(), &Speed { prefill, decode }, &busy(), &WORK)
@@ -92,23 +100,25 @@ fn the_knob_goes_from_the_first_token_to_the_whole_answer() {
 fn each_term_can_be_left_out_and_nothing_else_changes() {
     type Switch = fn(&mut Switches) -> &mut bool;
     type Term = fn(&mut Terms) -> &mut f64;
-    let terms: [(Switch, Term); 6] = [
+    let terms: [(Switch, Term); 7] = [
         (|s| &mut s.wait, |t| &mut t.wait),
         (|s| &mut s.memory_wait, |t| &mut t.memory_wait),
         (|s| &mut s.prefill, |t| &mut t.prefill),
         (|s| &mut s.stall, |t| &mut t.stall),
         (|s| &mut s.slowdown_of_me, |t| &mut t.slowdown_of_me),
         (|s| &mut s.slowdown_of_others, |t| &mut t.slowdown_of_others),
+        (|s| &mut s.adapter, |t| &mut t.adapter),
     ];
-    // No room for the request either, or there would be nothing to leave out.
+    // No adapter and no room for the request either, or there would be nothing to leave out.
+    let work = Work { loads_adapter: true, ..WORK };
     let load = Load { wait_seconds: 0.1, capacity_tokens: Some(100_000), ..busy() };
     for (place, (switch, term)) in terms.into_iter().enumerate() {
         let mut knobs = Knobs::default();
         *switch(&mut knobs.terms) = false;
-        let (mut without, mut all) = (with(&knobs, load, WORK), of(load, WORK));
+        let (mut without, mut all) = (with(&knobs, load, work), of(load, work));
         assert!(*term(&mut all) > 0.0 && *term(&mut without) == 0.0, "term {place}");
         assert!(without.total < all.total || place == 0, "term {place}");
-        for other in (0..6).filter(|other| *other != place) {
+        for other in (0..7).filter(|other| *other != place) {
             let other_term = terms[other].1;
             // Without the queue, the wait for memory is all the wait there is.
             let grows = (place, other) == (0, 1);
@@ -187,7 +197,7 @@ fn missing_capacity_means_memory_is_never_full() {
 
 #[test]
 fn a_prompt_that_was_not_read_leaves_waits_and_streams() {
-    let unread = Work { prompt_tokens: 0, cached_tokens: 0, output_tokens: 256 };
+    let unread = Work { output_tokens: 256, ..Work::default() };
     assert_near(of(busy(), unread).prefill, 2.0 * 0.006);
     let idle = Load::default();
     assert!(of(idle, unread).total < of(busy(), unread).total);
@@ -265,7 +275,12 @@ impl Random {
     }
 
     fn work(&mut self) -> Work {
-        Work { prompt_tokens: self.tokens(), cached_tokens: self.tokens(), output_tokens: self.tokens() }
+        Work {
+            prompt_tokens: self.tokens(),
+            cached_tokens: self.tokens(),
+            output_tokens: self.tokens(),
+            loads_adapter: self.below(2) > 0,
+        }
     }
 
     fn case(&mut self) -> (Constants, Knobs, Speed, Load, Work) {
@@ -277,6 +292,7 @@ impl Random {
                 per_token: self.seconds(),
                 per_pair: self.seconds(),
                 per_kv_token: self.seconds(),
+                adapter_seconds: self.seconds(),
             }
         };
         let knobs = Knobs {
@@ -297,8 +313,8 @@ fn whatever_comes_in_a_sum_of_finite_seconds_comes_out() {
     for _ in 0..20_000 {
         let (constants, knobs, speed, load, work) = random.case();
         let terms = estimate(&constants, &knobs, &speed, &load, &work);
-        let Terms { wait, memory_wait, prefill, stall, slowdown_of_me, slowdown_of_others, total } = terms;
-        let all = [wait, memory_wait, prefill, stall, slowdown_of_me, slowdown_of_others];
+        let Terms { wait, memory_wait, prefill, stall, slowdown_of_me, slowdown_of_others, adapter, total } = terms;
+        let all = [wait, memory_wait, prefill, stall, slowdown_of_me, slowdown_of_others, adapter];
         for term in all.into_iter().chain([total, nominal_first_token(&constants, &speed, &load, &work)]) {
             assert!((0.0..=6e9).contains(&term), "{terms:?} of {constants:?} {knobs:?} {speed:?} {load:?} {work:?}");
         }
@@ -309,7 +325,8 @@ fn whatever_comes_in_a_sum_of_finite_seconds_comes_out() {
 #[test]
 fn more_work_and_more_load_never_cost_less_and_more_cache_never_costs_more() {
     type Change = fn(&mut Load, &mut Work, u32);
-    let dearer: [(&str, Change); 9] = [
+    let dearer: [(&str, Change); 10] = [
+        ("adapters", |_, work, _| work.loads_adapter = true),
         ("prompt", |_, work, more| work.prompt_tokens = work.prompt_tokens.saturating_add(more)),
         ("output", |_, work, more| work.output_tokens = work.output_tokens.saturating_add(more)),
         ("wait", |load, _, more| load.wait_seconds += f64::from(more) / 1000.0),

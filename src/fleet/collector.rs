@@ -81,19 +81,23 @@ impl Collector {
         }
     }
 
-    /// Goes on from what the previous holder of the lease knew.
-    pub fn inherit(&mut self, previous: Snapshot) {
+    /// Goes on from what the previous holder of the lease knew. Endpoints it did not know join now.
+    pub fn inherit(&mut self, previous: Snapshot, now: Timestamp) {
         (self.fleet.seed, self.fleet.version) = (previous.seed, previous.version);
         for (endpoint, vitals) in self.fleet.endpoints.iter_mut().zip(&mut self.vitals) {
             match previous.endpoints.iter().find(|old| old.address == endpoint.address) {
                 Some(old) => {
                     endpoint.health = old.health;
                     endpoint.generation = old.generation;
+                    endpoint.joined = old.joined;
                     endpoint.signals = old.signals.clone();
                     vitals.inherit(old.health);
                 }
                 // If it was in the pool before, it has been away: no generation it can have had then.
-                None => endpoint.generation = (previous.version as u32).wrapping_add(1),
+                None => {
+                    endpoint.generation = (previous.version as u32).wrapping_add(1);
+                    endpoint.joined = now;
+                }
             }
         }
     }
@@ -179,6 +183,7 @@ impl Collector {
         self.changed |= outcome == Outcome::Read || health != endpoint.health;
         if endpoint.health == Health::Unreachable && health != Health::Unreachable {
             endpoint.generation = endpoint.generation.wrapping_add(1);
+            endpoint.joined = now;
         }
         endpoint.health = health;
         Booked { endpoint: index, outcome, turned: proven.and_then(|health| vitals.report(health, now)) }

@@ -53,6 +53,8 @@ pub struct Endpoint {
     pub generation: u32,
     /// Its life.
     pub health: Health,
+    /// When it came to a fleet that was there already, or came back; 0 if it was there from the beginning.
+    pub joined: Timestamp,
     /// Its signals.
     pub signals: Signals,
 }
@@ -64,6 +66,7 @@ impl Endpoint {
             address: address.to_string().into_boxed_str(),
             generation: 0,
             health: Health::Assumed,
+            joined: Timestamp(0),
             signals: Signals::default(),
         }
     }

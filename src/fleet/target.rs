@@ -19,6 +19,8 @@ pub struct Target {
     pub metrics_path: String,
     /// Which metrics carry which signal.
     pub spec: Arc<EngineSpec>,
+    /// It gets no new request; what it has in flight goes on.
+    pub draining: bool,
     /// Labels for filters. Every worker has them from the configuration, so they are in no snapshot.
     pub labels: BTreeMap<String, String>,
 }
@@ -29,7 +31,7 @@ pub fn fingerprint(targets: &[Target], scrape: &Settings) -> u64 {
     // Hashing never fails.
     let _ = write!(hash, "{scrape:?}");
     let mut previous: Option<&Arc<EngineSpec>> = None;
-    for Target { address, metrics_path, spec, labels } in targets {
+    for Target { address, metrics_path, spec, labels, draining: _ } in targets {
         let _ = write!(hash, "{address} {metrics_path:?} {labels:?}");
         // Mostly all endpoints share one, and it is long.
         if !previous.is_some_and(|previous| Arc::ptr_eq(previous, spec)) {

@@ -21,6 +21,7 @@ fn targets(n: usize) -> Vec<Target> {
         address: format!("10.0.{}.{}:8000", n / 250, n % 250 + 1).parse().unwrap(),
         metrics_path: "/metrics".into(),
         spec: spec.clone(),
+        draining: false,
         labels: BTreeMap::new(),
     };
     (0..n).map(target).collect()
@@ -211,13 +212,39 @@ fn a_server_that_was_taken_out_of_the_pool_and_put_back_has_another_name() {
     for targets in [both.clone(), pool, both] {
         let mut collector = Collector::new(targets, &scrape(), 9, at(0));
         if let Some(value) = store.get(KEY).value {
-            collector.inherit(Snapshot::decode(KEY, &value).unwrap());
+            collector.inherit(Snapshot::decode(KEY, &value).unwrap(), at(0));
         }
         assert!(collector.publish(&store, KEY, &mut lease(0)));
         names.push(read(&store).endpoints.iter().map(Endpoint::id).collect::<Vec<_>>());
     }
     assert_eq!(names[0][0], names[2][0]);
     assert_ne!(names[0][1], names[2][1]);
+}
+
+#[test]
+fn who_comes_later_has_joined() {
+    let store = Memory::default();
+    let joined = |targets: Vec<Target>, now: u64| {
+        let mut collector = Collector::new(targets, &scrape(), 9, at(now));
+        if let Some(value) = store.get(KEY).value {
+            collector.inherit(Snapshot::decode(KEY, &value).unwrap(), at(now));
+        }
+        assert!(collector.publish(&store, KEY, &mut lease(0)));
+        read(&store).endpoints.iter().map(|endpoint| endpoint.joined).collect::<Vec<_>>()
+    };
+    assert_eq!(joined(targets(2), 1_000), [Timestamp(0); 2], "who is there from the beginning has not");
+    assert_eq!(joined(targets(3), 60_000), [Timestamp(0), Timestamp(0), at(60_000)]);
+    assert_eq!(joined(targets(3), 90_000), [Timestamp(0), Timestamp(0), at(60_000)], "and whoever scrapes knows it");
+}
+
+#[test]
+fn who_comes_back_has_joined() {
+    let (store, mut one) = (Memory::default(), One::new());
+    one.answers(whole(TEXT), 1);
+    assert_eq!(one.snapshot(&store).endpoints[0].joined, Timestamp(0));
+    one.answers(failed(503), 3);
+    one.answers(whole(TEXT), 1);
+    assert!(one.snapshot(&store).endpoints[0].joined > Timestamp(0));
 }
 
 #[test]
@@ -230,7 +257,7 @@ fn who_takes_over_goes_on_from_what_was_known() {
     let before = one.snapshot(&store);
 
     let mut next = One { collector: Collector::new(targets(1), &scrape(), 10, at(one.now)), ..one };
-    next.collector.inherit(before.clone());
+    next.collector.inherit(before.clone(), at(one.now));
     let after = next.snapshot(&store);
     assert_eq!(after.endpoints, before.endpoints);
     assert_eq!((after.seed, after.version), (before.seed, before.version + 1));

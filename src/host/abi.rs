@@ -28,6 +28,7 @@ pub(super) enum Headers {
 #[repr(u32)]
 pub(super) enum Buffer {
     RequestBody = 0,
+    ResponseBody = 1,
     CallResponseBody = 4,
     PluginConfiguration = 7,
 }

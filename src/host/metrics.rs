@@ -30,6 +30,11 @@ impl Metrics {
         self.count("endpoint_picker_served_elsewhere_total");
     }
 
+    /// A server had less of a prompt in its cache than was believed.
+    pub(super) fn cache_lost(&mut self) {
+        self.count("endpoint_picker_cache_lost_total");
+    }
+
     /// The destination could not be set any more; the proxy's own policy chooses.
     pub(super) fn too_late(&mut self) {
         self.count("endpoint_picker_destination_refused_total");
@@ -57,6 +62,11 @@ impl Metrics {
         }
         self.set("endpoint_picker_endpoints", known);
         self.set("endpoint_picker_endpoints_unreachable", unreachable);
+    }
+
+    /// Requests of all workers in flight, as the ledger has them.
+    pub(super) fn in_flight(&mut self, requests: u64) {
+        self.set("endpoint_picker_requests_in_flight", requests);
     }
 
     /// The scraper of this VM took over.

@@ -21,6 +21,9 @@ mod entry {
 /// The header that names the destination; the proxy's override policy reads it.
 const DESTINATION: &str = "x-gateway-destination-endpoint";
 
+/// The header of an answer that tells why its server was chosen.
+const DECISION: &str = "x-endpoint-picker-decision";
+
 /// Where a pool's records lie in shared data.
 #[derive(Clone, Debug)]
 struct Keys {

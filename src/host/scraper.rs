@@ -10,8 +10,9 @@ use super::abi::{self, Buffer, Headers, SharedData};
 use super::metrics::Metrics;
 use super::{Keys, random};
 use crate::clock::Timestamp;
-use crate::config::Config;
+use crate::config::{Config, Sharing};
 use crate::fleet::{Answer, Booked, Claim, Collector, Health, Lease, Member, Snapshot, fingerprint};
+use crate::ledger::Ledger;
 use crate::store::{Found, Store};
 
 /// Names the endpoint to the scrape cluster, which goes to the address in this header and nowhere else.
@@ -64,6 +65,10 @@ impl Scraper {
         }
         if collector.publish(&SharedData, &self.keys.snapshot, &mut lease) {
             metrics.fleet(collector.health());
+            if self.config.ledger == Sharing::Shared {
+                let book = Ledger::new(&self.config.pool.name, self.member.id).read(&SharedData).book;
+                metrics.in_flight(book.lines().map(|(_, line)| u64::from(line.requests)).sum());
+            }
         }
         // If somebody else was faster, the next tick shows who holds it.
         SharedData.set(&self.keys.lease, &lease.encode(&self.keys.lease), cas);
@@ -91,7 +96,7 @@ impl Scraper {
         let mut collector = Collector::new(pool.endpoints.clone(), scrape, random(), now);
         let value = SharedData.get(&self.keys.snapshot).value;
         if let Some(previous) = value.and_then(|value| Snapshot::decode(&self.keys.snapshot, &value)) {
-            collector.inherit(previous);
+            collector.inherit(previous, now);
         }
         let silent = |lease: &Lease| lease.holder != self.member.id && lease.has_expired(now);
         if current.is_some_and(silent) && !self.member.by_right {

@@ -97,6 +97,49 @@ fn the_adapter_of_lora_path_goes_where_it_is_loaded() {
 }
 
 #[test]
+fn an_adapter_is_worth_a_short_wait_and_no_long_one() {
+    let store = Memory::default();
+    let mut picker = picker("expected-cost-scorer", 1);
+    let lora = |names: &[&str], waiting| Reading {
+        lora: Some(Lora {
+            max: 4,
+            running: names.iter().map(|name| name.as_bytes().into()).collect(),
+            waiting: vec![],
+        }),
+        waiting: Some(waiting),
+        running: Some(0),
+        ..Reading::default()
+    };
+    let body = r#"{"text":"hi","model":"base","lora_path":"sql"}"#;
+    picker.refresh(&store, snapshot(7, [lora(&["chat"], 0), lora(&["sql"], 0)]), NOW);
+    (0..8).for_each(|_| assert_eq!(ask(&mut picker, &store, body).index, 1, "both idle"));
+    picker.refresh(&store, snapshot(7, [Reading::default(), lora(&["sql"], 0)]), NOW);
+    (0..8).for_each(|_| assert_eq!(ask(&mut picker, &store, body).index, 1, "the other never had an adapter"));
+    picker.refresh(&store, snapshot(7, [lora(&["chat"], 0), lora(&["sql"], 50)]), NOW);
+    (0..8).for_each(|_| assert_eq!(ask(&mut picker, &store, body).index, 0, "a long queue where it is loaded"));
+    picker.refresh(&store, snapshot(7, [lora(&["chat"], 0), lora(&["sql"], 0)]), NOW);
+    let base: Vec<_> = (0..32).map(|_| ask(&mut picker, &store, r#"{"text":"hi","model":"base"}"#).index).collect();
+    assert!(base.contains(&0) && base.contains(&1), "the base model is everywhere: {base:?}");
+}
+
+#[test]
+fn workers_take_turns_from_places_of_their_own() {
+    let store = Memory::default();
+    let config =
+        r#"{"pool":{"endpoints":[{"address":"10.0.0.1:8000"},{"address":"10.0.0.2:8000"}]},"profile":"round-robin"}"#;
+    let config = Rc::new(config::load(config.as_bytes()).unwrap());
+    let firsts = (0..16).map(|seed| {
+        let mut worker = Picker::new(Rc::clone(&config), seed);
+        worker.refresh(&store, snapshot(7, [Reading::default(), Reading::default()]), NOW);
+        let turns: Vec<_> = (0..6).map(|_| ask(&mut worker, &store, r#"{"text":"hi"}"#).index).collect();
+        assert!(turns.windows(2).all(|pair| pair[0] != pair[1]), "{turns:?}");
+        turns[0]
+    });
+    let begin_at_the_second = firsts.sum::<usize>();
+    assert!((1..16).contains(&begin_at_the_second), "{begin_at_the_second} of 16");
+}
+
+#[test]
 fn what_others_have_there_counts_once() {
     let store = Memory::default();
     let mut picker = picker("expected-cost-scorer", 1);
@@ -122,7 +165,56 @@ fn a_prefix_that_many_share_is_in_the_cache_once() {
     let prompt = read(Dialect::Generate, text("a", 10).as_bytes(), None, picker.blocks());
     let picks: Vec<_> = (0..10).map(|_| picker.pick(&store, Some(&prompt), NOW).unwrap()).collect();
     let held: u32 = picker.ledger.read(&store).book.lines().map(|(_, line)| line.context_tokens).sum();
-    let answers = 10 * picker.lengths.expected(xxh3_64(b""), None);
+    let answers = 10 * picker.learner.expected_output(xxh3_64(b""), None);
     assert!((640..700).contains(&(held - answers)), "{held} with {answers} of answers");
     picks.into_iter().for_each(|pick| picker.close(pick.entry, NOW));
+}
+
+#[test]
+fn a_draining_server_gets_no_new_request_and_its_streams_go_on() {
+    let (store, mut before) = (Memory::default(), picker("active-request-scorer", 1));
+    before.refresh(&store, snapshot(7, [Reading::default(), Reading::default()]), NOW);
+    let streams: Vec<_> = (0..2).map(|_| before.pick(&store, None, NOW).unwrap()).collect();
+
+    let pool = r#"{"address":"10.0.0.1:8000","draining":true},{"address":"10.0.0.2:8000"}"#;
+    let json = format!(r#"{{"pool":{{"endpoints":[{pool}]}},"profile":{{"picker":{{"type":"random-picker"}}}}}}"#);
+    let mut after = Picker::new(Rc::new(config::load(json.as_bytes()).unwrap()), 2);
+    after.refresh(&store, snapshot(7, [Reading::default(), Reading::default()]), NOW);
+    let requests = |picker: &Picker| picker.ledger.read(&store).book.lines().map(|(_, l)| l.requests).sum::<u32>();
+    for _ in 0..20 {
+        let pick = after.pick(&store, None, NOW).unwrap();
+        assert_eq!(pick.decision.ranked.iter().map(|ranked| ranked.index).collect::<Vec<_>>(), [1]);
+        after.close(pick.entry, NOW);
+    }
+    after.tick(&store, NOW);
+    assert_eq!(requests(&after), 2, "the streams of before are still counted");
+    streams.into_iter().for_each(|pick| before.close(pick.entry, NOW));
+    before.tick(&store, NOW);
+    assert_eq!(requests(&after), 0);
+}
+
+#[test]
+fn nothing_is_picked_where_all_are_draining() {
+    let json = br#"{"pool":{"endpoints":[{"address":"10.0.0.1:8000","draining":true}]}}"#;
+    let mut picker = Picker::new(Rc::new(config::load(json).unwrap()), 2);
+    picker.refresh(&Memory::default(), snapshot(7, [Reading::default(), Reading::default()]), NOW);
+    assert_eq!(picker.pick(&Memory::default(), None, NOW).unwrap_err(), NoPick::AllFilteredOut);
+}
+
+#[test]
+fn a_newcomer_is_no_place_for_a_herd_until_it_is_warm() {
+    let (store, mut picker) = (Memory::default(), picker("active-request-scorer", 1));
+    let mut fleet = snapshot(7, [Reading::default(), Reading::default()]);
+    fleet.endpoints[1].joined = NOW;
+    picker.refresh(&store, fleet, NOW);
+    // Requests at the newcomer when 40 more have come, `ms` after it has.
+    let mut after = |ms| {
+        let picks: Vec<_> = (0..40).map(|_| picker.pick(&store, None, Timestamp(NOW.0 + ms)).unwrap()).collect();
+        let there = picks.iter().filter(|pick| pick.decision.ranked[0].index == 1).count();
+        picks.into_iter().for_each(|pick| picker.close(pick.entry, NOW));
+        there
+    };
+    assert_eq!(after(0), 1, "it takes part at once");
+    assert_eq!(after(15_000), 13, "half of what the other one has, 27");
+    assert_eq!(after(30_000), 20, "its full share");
 }

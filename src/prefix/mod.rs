@@ -18,7 +18,10 @@
 //! Blocks are kept in pages of 32 (see `page`), pages in a fixed number of values, so a prompt of 128 blocks takes four
 //! reads and at most four writes, and one more of each where it leaves the way of others. Memory has a bound whatever
 //! comes in.
+//!
+//! How much a cache holds is believed until answers tell (`correction`).
 
+mod correction;
 mod page;
 #[cfg(test)]
 mod tests;
@@ -32,6 +35,7 @@ use crate::id::EndpointId;
 use crate::prompt::Chain;
 use crate::store::Store;
 
+pub use correction::{Belief, Correction};
 use page::{BLOCKS, Block, Holder};
 
 /// Bits of a clock after the point.
@@ -115,7 +119,7 @@ impl Index {
             while let Some(hashes) = chain.hashes.get(start..).map(first_page).filter(|hashes| !hashes.is_empty()) {
                 let found = self.read(store, number, start, hashes);
                 let mut holders = Vec::new();
-                let common = page::find(&found.pages, hashes, |holder| holders.push(holder)).unwrap_or(0);
+                let common = page::find(&found.pages, hashes, &mut |holder| holders.push(holder)).unwrap_or(0);
                 lookup.pages.push(found);
                 for holder in &holders {
                     let Some(at) = places.get(&holder.id) else { continue };
@@ -253,25 +257,56 @@ impl Index {
 }
 
 impl Lookup {
+    /// What is believed of `chain`, the first one of the prompt, at `cache`.
+    pub fn belief(&self, chain: &Chain, cache: &Cache) -> Belief {
+        let mut belief = Belief { capacity: cache.capacity, ..Belief::default() };
+        for (start, common, holder) in self.noted(0, &chain.hashes, cache) {
+            let (held, depth) = (cache.holds(&holder, common), common.min(usize::from(holder.depth)));
+            if held > 0 && belief.held as usize == start {
+                belief.held += held as u32;
+                belief.age = cache.now().wrapping_sub(holder.stamp) + held as u32 - 1;
+            }
+            belief.noted += depth as u32;
+            if depth < common {
+                break;
+            }
+        }
+        belief
+    }
+
     /// How far `hashes`, a chain of the prompt, push the blocks of `cache` on.
-    fn pushed(&self, number: usize, mut hashes: &[u64], cache: &Cache) -> u64 {
-        let (mut start, mut pushed) = (0, 0);
-        while let Some(found) = self.page(number, start).filter(|_| !hashes.is_empty()) {
-            let mut own = None;
-            let is_own = |holder: &Holder| holder.id == page::short(cache.endpoint);
-            let page = first_page(hashes);
-            let common =
-                page::find(&found.pages, page, |holder| own = own.or(Some(holder).filter(is_own))).unwrap_or(0);
-            let Some((holder, rest)) = own.zip(hashes.get(common..)).filter(|_| common > 0) else { break };
+    fn pushed(&self, number: usize, hashes: &[u64], cache: &Cache) -> u64 {
+        let (mut end, mut pushed) = (0, 0);
+        for (start, common, holder) in self.noted(number, hashes, cache) {
             let held = cache.holds(&holder, common);
             let age = u64::from(cache.now().wrapping_sub(holder.stamp));
             let ages = (0..held as u64).map(|at| (age + at).min(cache.capacity.into())).sum::<u64>();
             pushed += (ages << CLOCK_FRACTION).checked_div(cache.capacity.into()).unwrap_or(0);
             pushed += ((common - held) as u64) << CLOCK_FRACTION;
-            hashes = rest;
-            start += common;
+            end = start + common;
         }
-        pushed + ((hashes.len() as u64) << CLOCK_FRACTION)
+        pushed + ((hashes.len().saturating_sub(end) as u64) << CLOCK_FRACTION)
+    }
+
+    /// The pages of a chain that say something of `cache`, up to the first that does not: where each starts, how many of
+    /// its blocks are like those of the chain, and what it says.
+    fn noted<'a>(
+        &'a self,
+        number: usize,
+        hashes: &'a [u64],
+        cache: &Cache,
+    ) -> impl Iterator<Item = (usize, usize, Holder)> + 'a {
+        let (id, mut next) = (page::short(cache.endpoint), 0);
+        std::iter::from_fn(move || {
+            let start = next;
+            let rest = hashes.get(start..).filter(|rest| !rest.is_empty())?;
+            let mut own = None;
+            let mut note = |holder: Holder| own = own.or(Some(holder).filter(|holder| holder.id == id));
+            let common =
+                page::find(&self.page(number, start)?.pages, first_page(rest), &mut note).filter(|n| *n > 0)?;
+            next += common;
+            Some((start, common, own?))
+        })
     }
 
     fn page(&self, chain: usize, start: usize) -> Option<&Found> {

@@ -70,7 +70,7 @@ pub(super) fn short(EndpointId(id): EndpointId) -> u32 {
 
 /// How many leading blocks of `hashes` are those of the page that begins with the first of them; `None` if there is no
 /// such page. Calls `each` with its holders.
-pub(super) fn find(value: &[u8], hashes: &[u64], each: impl FnMut(Holder)) -> Option<usize> {
+pub(super) fn find(value: &[u8], hashes: &[u64], each: &mut dyn FnMut(Holder)) -> Option<usize> {
     let page = lying(value, hashes)?;
     page.holders.iter().filter_map(Holder::read).for_each(each);
     Some(page.common(hashes))

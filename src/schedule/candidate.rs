@@ -16,6 +16,8 @@ pub struct Request<'a> {
     pub blocks: u32,
     /// Tokens per block.
     pub block_tokens: u32,
+    /// How many requests this worker has placed before, counted from a random number.
+    pub turn: u64,
 }
 
 /// An endpoint as one request sees it: stale signals are gone, and what this proxy itself knows is added.
@@ -37,8 +39,12 @@ pub struct Candidate<'a> {
     pub lora: Option<&'a Lora>,
     /// Requests this proxy has in flight there.
     pub in_flight: u32,
+    /// Uncached prompt tokens of those of them that wait for their first token.
+    pub in_flight_tokens: u32,
     /// Leading blocks of this request's prompt it is believed to hold.
     pub matched_blocks: u32,
+    /// How much of its warm-up it has behind it, 0..=1.
+    pub warmth: f64,
     /// How fast it is.
     pub speed: Speed,
     /// What is there, in the terms of the cost.
@@ -60,7 +66,9 @@ impl<'a> Candidate<'a> {
             kv_usage: fresh(signals.kv_usage.as_ref(), now, stale_after).copied(),
             lora: fresh(signals.lora.as_ref(), now, stale_after),
             in_flight: 0,
+            in_flight_tokens: 0,
             matched_blocks: 0,
+            warmth: 1.0,
             speed: Speed::default(),
             load: Load::default(),
             work: Work::default(),
@@ -78,7 +86,9 @@ impl<'a> Candidate<'a> {
             kv_usage: None,
             lora: None,
             in_flight: 0,
+            in_flight_tokens: 0,
             matched_blocks: 0,
+            warmth: 1.0,
             speed: Speed::default(),
             load: Load::default(),
             work: Work::default(),

@@ -14,21 +14,24 @@ mod filters;
 mod parameters;
 mod pickers;
 mod profile;
+pub mod ready;
 pub mod registry;
 mod rng;
 mod scorers;
+mod slow_start;
 
 pub use candidate::{Candidate, Request};
 pub use decision::{Decision, Ranked};
 pub use profile::{Profile, Weighted};
 pub use rng::Rng;
+pub(crate) use slow_start::warmth;
 
 use crate::cost::Terms;
 
 /// Takes candidates out. May keep all, may keep none.
 pub trait Filter {
     /// Removes what must not be picked, keeping the order.
-    fn filter(&self, request: &Request<'_>, candidates: &mut Vec<Candidate<'_>>);
+    fn filter(&self, request: &Request<'_>, candidates: &mut Vec<Candidate<'_>>, rng: &mut Rng);
 }
 
 /// Says how good each candidate is for a request.
@@ -45,5 +48,5 @@ pub trait Scorer {
 /// Turns totals into an order.
 pub trait Picker {
     /// Indices into `totals`, best first: the pick and those to fall back to. Empty only if `totals` is.
-    fn pick(&self, totals: &[f64], rng: &mut Rng) -> Vec<usize>;
+    fn pick(&self, request: &Request<'_>, totals: &[f64], rng: &mut Rng) -> Vec<usize>;
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::slow_start::hold_back;
 use super::{Candidate, Decision, Filter, Picker, Ranked, Request, Rng, Scorer};
 
 /// A scorer in a profile.
@@ -25,10 +26,11 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// Places `request` on one of `candidates`.
+    /// Places `request` on one of `candidates`. Whatever the profile, a newcomer gets no herd.
     pub fn decide(&self, request: &Request<'_>, mut candidates: Vec<Candidate<'_>>, rng: &mut Rng) -> Decision {
+        hold_back(&mut candidates);
         for (_, filter) in &self.filters {
-            filter.filter(request, &mut candidates);
+            filter.filter(request, &mut candidates, rng);
         }
         let mut totals = vec![0.0; candidates.len()];
         let columns: Vec<Vec<Option<f64>>> = self
@@ -42,7 +44,7 @@ impl Profile {
             })
             .collect();
         let (_, picker) = &self.picker;
-        let order = picker.pick(&totals, rng);
+        let order = picker.pick(request, &totals, rng);
         let ranked = order.into_iter().filter_map(|index| {
             let candidate = candidates.get(index)?;
             Some(Ranked {

@@ -3,10 +3,10 @@
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::filters::{Healthy, LoraCapacity};
-use super::pickers::{MaxScore, Random, WeightedRandom};
+use super::filters::{Healthy, LoraCapacity, PrefixCacheAffinity};
+use super::pickers::{MaxScore, Random, RoundRobin, WeightedRandom};
 use super::scorers::{
-    ActiveRequest, ExpectedCost, KvCacheUtilization, LoraAffinity, PrefixCache, Queue, RunningRequests,
+    ActiveRequest, ExpectedCost, KvCacheUtilization, LoraAffinity, PrefixCache, Queue, RunningRequests, TokenLoad,
 };
 use super::{Filter, Picker, Scorer};
 
@@ -33,6 +33,15 @@ pub const FILTERS: &[Plugin<dyn Filter>] = &[
         name: "lora-capacity",
         summary: "Leaves out endpoints whose adapter slots are all taken by other adapters, unless all are.",
         build: |p| Ok(with::<LoraCapacity>(p)?),
+    },
+    Plugin {
+        name: "prefix-cache-affinity-filter",
+        summary: "Leaves only endpoints that hold most of the prompt, unless there is none or the first token would come \
+                  too much later there than elsewhere. Parameters: `affinityThreshold` (0.8), the share of the prompt; \
+                  `explorationProbability` (0), how often all stay; `maxTTFTPenaltyMs` (18000), how much later, 0 for no \
+                  limit; `peakPrefillThroughput` (15928), the prompt tokens an engine reads in a second, by which the \
+                  first token is reckoned from the tokens in flight.",
+        build: |p| Ok(with::<PrefixCacheAffinity>(p)?),
     },
 ];
 
@@ -70,6 +79,12 @@ pub const SCORERS: &[Plugin<dyn Scorer>] = &[
         build: |p| Ok(with::<ActiveRequest>(p)?),
     },
     Plugin {
+        name: "token-load-scorer",
+        summary: "Few prompt tokens to read, in flight there and of this request. Parameter: `queueThresholdTokens` \
+                  (4194304), from which the score is 0.",
+        build: |p| Ok(with::<TokenLoad>(p)?),
+    },
+    Plugin {
         name: "expected-cost-scorer",
         summary: "Few seconds pass because the request goes there: its wait, its own prefill and what it does to the \
                   streams that are there. Meant to be the only scorer. Parameter: `latencyGoal` (0.1), from 0, the first \
@@ -94,6 +109,12 @@ pub const PICKERS: &[Plugin<dyn Picker>] = &[
         name: "random-picker",
         summary: "Any candidate. Parameter: `maxNumOfEndpoints` (1).",
         build: |p| Ok(with::<Random>(p)?),
+    },
+    Plugin {
+        name: "round-robin-picker",
+        summary: "One candidate after the other, whatever their totals; each worker begins at one of its own. Parameter: \
+                  `maxNumOfEndpoints` (1).",
+        build: |p| Ok(with::<RoundRobin>(p)?),
     },
 ];
 

@@ -192,30 +192,43 @@ impl Answer {
 }
 
 impl Key {
+    /// A table takes a third of the code that a match does.
+    const NAMES: [(&[u8], Self); 25] = [
+        (b"usage", Self::Usage),
+        (b"meta_info", Self::Usage),
+        (b"response", Self::Envelope),
+        (b"message", Self::Envelope),
+        (b"choices", Self::Choices),
+        (b"delta", Self::Delta),
+        (b"content", Self::Content),
+        (b"reasoning", Self::Content),
+        (b"reasoning_content", Self::Content),
+        (b"text", Self::Content),
+        (b"thinking", Self::Content),
+        (b"arguments", Self::Content),
+        (b"partial_json", Self::Content),
+        (b"refusal", Self::Content),
+        (b"type", Self::Type),
+        (b"error", Self::Error),
+        (b"prompt_tokens_details", Self::Details),
+        (b"input_tokens_details", Self::Details),
+        (b"prompt_tokens", Self::Count(Count::Prompt)),
+        (b"input_tokens", Self::Count(Count::Input)),
+        (b"cached_tokens", Self::Count(Count::Cached)),
+        (b"cache_read_input_tokens", Self::Count(Count::CacheRead)),
+        (b"cache_creation_input_tokens", Self::Count(Count::CacheCreation)),
+        (b"completion_tokens", Self::Count(Count::Output)),
+        (b"output_tokens", Self::Count(Count::Output)),
+    ];
+
     fn of(name: &[u8]) -> Self {
-        match name {
-            b"usage" | b"meta_info" => Self::Usage,
-            b"response" | b"message" => Self::Envelope,
-            b"choices" => Self::Choices,
-            b"delta" => Self::Delta,
-            b"content" | b"reasoning" | b"reasoning_content" | b"text" | b"thinking" | b"arguments"
-            | b"partial_json" | b"refusal" => Self::Content,
-            b"type" => Self::Type,
-            b"error" => Self::Error,
-            b"prompt_tokens_details" | b"input_tokens_details" => Self::Details,
-            b"prompt_tokens" => Self::Count(Count::Prompt),
-            b"input_tokens" => Self::Count(Count::Input),
-            b"cached_tokens" => Self::Count(Count::Cached),
-            b"cache_read_input_tokens" => Self::Count(Count::CacheRead),
-            b"cache_creation_input_tokens" => Self::Count(Count::CacheCreation),
-            b"completion_tokens" | b"output_tokens" => Self::Count(Count::Output),
-            _ => Self::Unknown,
-        }
+        Self::NAMES.iter().find(|(known, _)| *known == name).map_or(Self::Unknown, |(_, key)| *key)
     }
 }
 
 fn is_early(event_type: &[u8]) -> bool {
-    matches!(event_type, b"response.created" | b"response.queued" | b"response.in_progress" | b"ping")
+    const EARLY: [&[u8]; 4] = [b"response.created", b"response.queued", b"response.in_progress", b"ping"];
+    EARLY.contains(&event_type)
 }
 
 fn plus(one: Counts, other: Counts) -> Counts {

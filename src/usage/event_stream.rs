@@ -6,14 +6,6 @@ use memchr::memchr2;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 const DATA: &[u8] = b"data:";
 
-/// What was found in a stream.
-pub(super) enum Piece<'a> {
-    /// A part of an event's data. The blank after the colon is still there: to JSON it means nothing.
-    Data(&'a [u8]),
-    /// The event is over.
-    End,
-}
-
 /// A position in a stream.
 #[derive(Debug)]
 pub(super) struct EventStream {
@@ -40,7 +32,9 @@ impl Default for EventStream {
 }
 
 impl EventStream {
-    pub(super) fn push<'a>(&mut self, mut bytes: &'a [u8], mut each: impl FnMut(Piece<'a>)) {
+    /// Gives `each` the parts of an event's data, and `None` when the event is over. The blank after the colon is still
+    /// there: to JSON it means nothing.
+    pub(super) fn push(&mut self, mut bytes: &[u8], mut each: impl FnMut(Option<&[u8]>)) {
         while let Some((byte, rest)) = bytes.split_first() {
             if std::mem::take(&mut self.after_return) && *byte == b'\n' {
                 bytes = rest;
@@ -53,7 +47,7 @@ impl EventStream {
                 }
                 State::Mark(_) => self.state = State::Name(0),
                 State::Name(0) if is_line_end(*byte) => {
-                    each(Piece::End);
+                    each(None);
                     self.after_return = *byte == b'\r';
                     bytes = rest;
                 }
@@ -67,12 +61,12 @@ impl EventStream {
                     let (line, after) = bytes.split_at_checked(length.unwrap_or(bytes.len())).unwrap_or_default();
                     let is_data = matches!(self.state, State::Data);
                     if is_data {
-                        each(Piece::Data(line));
+                        each(Some(line));
                     }
                     let Some((end, rest)) = after.split_first() else { return };
                     if is_data {
                         // Lines of one event are joined by it.
-                        each(Piece::Data(b"\n"));
+                        each(Some(b"\n"));
                     }
                     self.after_return = *end == b'\r';
                     self.state = State::Name(0);

@@ -24,7 +24,7 @@ mod json;
 mod tests;
 
 use self::answer::Answer;
-use self::event_stream::{EventStream, Piece};
+use self::event_stream::EventStream;
 use self::json::Tokenizer;
 
 /// The tokens of one answer. `None`: not told.
@@ -56,14 +56,12 @@ impl Framing {
         if content_encoding.is_some_and(|coding| !coding.trim_ascii().eq_ignore_ascii_case(b"identity")) {
             return None;
         }
-        let media_type = content_type.split(|byte| *byte == b';').next()?.trim_ascii();
-        if media_type.eq_ignore_ascii_case(b"text/event-stream") {
-            Some(Self::EventStream)
-        } else if media_type.eq_ignore_ascii_case(b"application/json") {
-            Some(Self::Json)
-        } else {
-            None
-        }
+        let kinds = [(&b"text/event-stream"[..], Self::EventStream), (b"application/json", Self::Json)];
+        let named = kinds.into_iter().find(|(media_type, _)| {
+            let (named, rest) = content_type.split_at_checked(media_type.len()).unwrap_or_default();
+            named.eq_ignore_ascii_case(media_type) && matches!(rest.first(), None | Some(b';' | b' '))
+        });
+        named.map(|(_, framing)| framing)
     }
 }
 
@@ -88,16 +86,18 @@ impl UsageReader {
     pub fn push(&mut self, bytes: &[u8]) {
         self.started |= !bytes.is_empty();
         let Self { events, json, answer, .. } = self;
+        // Once in the code, though called from two places.
+        let mut read = |data: Option<&[u8]>| match data {
+            Some(data) => json.push(data, |token| answer.take(token)),
+            // Whatever an event left open is not the next one's.
+            None => {
+                *json = Tokenizer::default();
+                answer.cut();
+            }
+        };
         match events {
-            None => json.push(bytes, |token| answer.take(token)),
-            Some(events) => events.push(bytes, |piece| match piece {
-                Piece::Data(data) => json.push(data, |token| answer.take(token)),
-                // Whatever an event left open is not the next one's.
-                Piece::End => {
-                    *json = Tokenizer::default();
-                    answer.cut();
-                }
-            }),
+            None => read(Some(bytes)),
+            Some(events) => events.push(bytes, read),
         }
     }
 

@@ -54,15 +54,18 @@ fn the_shipped_configuration_holds_what_the_picker_needs() -> Result<()> {
 async fn a_wrong_configuration_is_refused_with_its_place() -> Result<()> {
     let fleet = Fleet::start(2, sim::server::ServerConfig::default()).await?;
     let first = fleet.addresses()[0].to_string();
+    let picker = || json!({ "type": "max-score-picker" });
+    let profile = |scorer, picker| json!({ "scorers": [scorer], "picker": picker });
     let cases = [
         ("pool.endpoint", ("/pool/endpoint", json!([]))),
         ("pool.endpoints[1].address", ("/pool/endpoints/1/address", json!(first))),
         ("pool.endpoints[0].address", ("/pool/endpoints/0/address", json!("model-a:8000"))),
         ("pool.endpoints[0].port", ("/pool/endpoints/0/port", json!(8000))),
-        ("profile.scorers[0].weight", ("/profile/scorers", json!([{ "type": "queue-scorer", "weight": -1 }]))),
-        ("profile.scorers[0].type", ("/profile/scorers", json!([{ "type": "queue" }]))),
-        ("profile.picker", ("/profile/picker", Value::Null)),
-        ("profile.picker", ("/profile/picker", json!([{ "type": "random-picker" }, { "type": "max-score-picker" }]))),
+        ("profile: unknown profile \"expected-costs\"", ("/profile", json!("expected-costs"))),
+        ("profile.scorers[0].weight", ("/profile", profile(json!({ "type": "queue-scorer", "weight": -1 }), picker()))),
+        ("profile.scorers[0].type", ("/profile", profile(json!({ "type": "queue" }), picker()))),
+        ("profile.picker", ("/profile", profile(json!({ "type": "queue-scorer" }), Value::Null))),
+        ("profile.picker", ("/profile", profile(json!({ "type": "queue-scorer" }), json!([picker(), picker()])))),
         ("scrape.interval", ("/scrape/interval", json!("soon"))),
         ("failure_mode", ("/failure_mode", json!("fail-sometimes"))),
     ];

@@ -102,7 +102,29 @@ async fn the_log_says_why_for_who_wants_to_see_it() -> Result<()> {
     // The level is looked at once a second.
     let explained = async |envoy: &Envoy| {
         ask(&stack.client, "/v1/chat/completions", &chat("why there?")).await.ok()?;
-        envoy.log().contains("(queue-scorer ").then_some(())
+        envoy.log().contains(" s (expected-cost-scorer ").then_some(())
     };
     stack.envoy.until("a decision in the log", explained).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_answer_says_why_if_it_is_asked_to() -> Result<()> {
+    let told = |bootstrap: Bootstrap| {
+        let profile = json!({
+            "scorers": [{ "type": "expected-cost-scorer" }],
+            "picker": { "type": "max-score-picker", "parameters": { "maxNumOfEndpoints": 2 } },
+        });
+        bootstrap.setting("/explain", json!("header"))?.setting("/profile", profile)
+    };
+    let stack = Stack::with(ServerConfig::default(), told).await?;
+    let answer = ask(&stack.client, "/v1/chat/completions", &chat(&words(1, 1000))).await?;
+    let why = answer.header("x-endpoint-picker-decision").context("no word of it")?;
+    let (chosen, next) = why.split_once(" before ").context("no runner-up")?;
+    assert!(chosen.starts_with(&answer.served_by()?.to_string()), "{why}");
+    assert!(chosen.contains("prefill 0.") && next.contains("prefill 0."), "{why}");
+
+    let silent = Stack::start().await?;
+    let answer = ask(&silent.client, "/v1/chat/completions", &chat("Hello")).await?;
+    assert_eq!(answer.header("x-endpoint-picker-decision"), None);
+    Ok(())
 }

@@ -132,8 +132,12 @@ async fn a_server_that_hangs_is_avoided_until_it_is_back() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn stale_metrics_lose_their_say() -> Result<()> {
     let stale_soon = |bootstrap: Bootstrap| {
-        let scorers = json!([{ "type": "running-requests-size-scorer" }]);
-        bootstrap.setting("/scrape/stale_after", json!("300ms"))?.setting("/profile/scorers", scorers)
+        let profile = json!({
+            "filters": [{ "type": "healthy" }],
+            "scorers": [{ "type": "running-requests-size-scorer" }],
+            "picker": { "type": "max-score-picker" },
+        });
+        bootstrap.setting("/scrape/stale_after", json!("300ms"))?.setting("/profile", profile)
     };
     let stack = Stack::with(ServerConfig::default(), stale_soon).await?;
     let busy = stack.fleet.addresses()[1];

@@ -5,6 +5,7 @@ mod affinity;
 mod bodies;
 mod churn;
 mod configuration;
+mod crash;
 mod destination;
 mod failure;
 mod paths;

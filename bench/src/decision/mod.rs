@@ -24,9 +24,9 @@ const ENDPOINTS: [usize; 5] = [8, 32, 100, 300, 1000];
 /// What to measure.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Options {
-    /// Scorers of the profile, by name and separated by commas.
-    #[arg(long, value_delimiter = ',', default_value = "expected-cost-scorer")]
-    scorers: Vec<String>,
+    /// A ready profile.
+    #[arg(long, default_value = "expected-cost")]
+    profile: String,
 }
 
 /// Something that is timed.
@@ -44,10 +44,9 @@ impl Case {
     }
 
     /// As the guest wants it.
-    fn written(self, scorers: &[String]) -> Value {
+    fn written(self, profile: &str) -> Value {
         let Self { endpoints, shared, reads } = self;
         let address = |at: usize| json!({ "address": format!("10.0.{}.{}:8000", at / 250, at % 250 + 1) });
-        let scorers: Vec<_> = scorers.iter().map(|scorer| json!({ "type": scorer })).collect();
         json!({
             "picker": {
                 // Cases must not find what others left in shared data.
@@ -55,11 +54,7 @@ impl Case {
                     "name": format!("{endpoints}-{reads}"),
                     "endpoints": (0..endpoints).map(address).collect::<Vec<_>>(),
                 },
-                "profile": {
-                    "filters": [{ "type": "healthy" }, { "type": "lora-capacity" }],
-                    "scorers": scorers,
-                    "picker": { "type": "max-score-picker", "parameters": { "maxNumOfEndpoints": 3 } },
-                },
+                "profile": profile,
             },
             "chat": Chat::new(CHAT),
             "shared": shared,
@@ -72,7 +67,7 @@ impl Case {
 /// Measures and prints.
 pub(crate) async fn run(options: &Options) -> Result<()> {
     let cases: Vec<_> = Case::all().collect();
-    let written: Vec<_> = cases.iter().map(|case| case.written(&options.scorers)).collect();
+    let written: Vec<_> = cases.iter().map(|case| case.written(&options.profile)).collect();
     let envoy = Envoy::start_with(&configuration(&written)?, 1).await?;
     let finished = async |envoy: &Envoy| {
         let measured = measured(&envoy.log());

@@ -36,9 +36,9 @@ pub(crate) struct Options {
     /// Endpoints of the pool, all scraped.
     #[arg(long, default_value_t = 50)]
     endpoints: usize,
-    /// Scorers of the picker's profile instead of those shipped, by name and separated by commas.
-    #[arg(long, value_delimiter = ',')]
-    scorers: Vec<String>,
+    /// A ready profile instead of the shipped one.
+    #[arg(long)]
+    profile: Option<String>,
     /// Two rounds of few requests: shows that it works, and no figures to quote.
     #[arg(long)]
     quick: bool,
@@ -49,7 +49,7 @@ pub(crate) async fn run(options: &Options) -> Result<()> {
     let (rounds, requests) = if options.quick { (2, 40) } else { (options.rounds, options.requests) };
     let upstream = Upstream { servers: options.endpoints, metrics: MetricsText::Vllm }.start()?;
     let service = PickerService::start(upstream.addresses())?;
-    let proxy = Proxy::start(upstream.addresses(), service.addresses(), &options.scorers).await?;
+    let proxy = Proxy::start(upstream.addresses(), service.addresses(), options.profile.as_deref()).await?;
 
     let mut bench = Bench::new(&proxy, service.pid(), requests).await?;
     bench.round().await?;

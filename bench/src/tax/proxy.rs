@@ -43,9 +43,9 @@ pub(super) struct Proxy {
 
 impl Proxy {
     /// Starts it and returns when all endpoints have been scraped.
-    pub(super) async fn start(endpoints: &[SocketAddr], service: &[SocketAddr], scorers: &[String]) -> Result<Self> {
+    pub(super) async fn start(endpoints: &[SocketAddr], service: &[SocketAddr], profile: Option<&str>) -> Result<Self> {
         let service = service.first().context("no service")?;
-        let envoy = Envoy::start_with(&configuration(endpoints, *service, scorers)?, 1).await?;
+        let envoy = Envoy::start_with(&configuration(endpoints, *service, profile)?, 1).await?;
         envoy.picker_stat_reaches("scrapes_read_total", 2 * endpoints.len() as u64).await?;
         let listeners = serde_json::from_str(&envoy.admin("listeners?format=json").await?)?;
         Ok(Self { envoy, listeners })
@@ -68,11 +68,10 @@ impl Proxy {
     }
 }
 
-fn configuration(endpoints: &[SocketAddr], service: SocketAddr, scorers: &[String]) -> Result<Bootstrap> {
+fn configuration(endpoints: &[SocketAddr], service: SocketAddr, profile: Option<&str>) -> Result<Bootstrap> {
     let mut shipped = Bootstrap::new(endpoints)?;
-    if !scorers.is_empty() {
-        let scorers = scorers.iter().map(|scorer| json!({ "type": scorer })).collect();
-        shipped = shipped.setting("/profile/scorers", scorers)?;
+    if let Some(profile) = profile {
+        shipped = shipped.setting("/profile", json!(profile))?;
     }
     let listeners = Way::ALL.into_iter().map(|way| listener(&shipped, way)).collect::<Result<_>>()?;
     let mut clusters = shipped.at("/static_resources/clusters")?.clone();

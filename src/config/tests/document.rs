@@ -47,11 +47,11 @@ fn unknown_field() {
     refused(
         endpoints(r#"{"adress": "10.0.0.1:8000"}"#),
         "pool.endpoints[0].adress: unknown field; did you mean `address`? Known here: `address`, `engine`, \
-         `metrics_path`, `labels`",
+         `metrics_path`, `draining`, `labels`",
     );
     refused(
         with(r#", "wieghts": {}"#),
-        "wieghts: unknown field; known here: `pool`, `scrape`, `request`, `prefix`, `ledger`, `failure_mode`, `profile`",
+        "wieghts: unknown field; known here: `pool`, `scrape`, `request`, `prefix`, `ledger`, `failure_mode`, `explain`, `profile`",
     );
 }
 

@@ -75,7 +75,7 @@ fn not_an_address() {
 fn unknown_engine() {
     refused(
         endpoints(r#"{"address": "10.0.0.1:8000", "engine": "vLLM"}"#),
-        r#"pool.endpoints[0].engine: unknown engine "vLLM"; did you mean `vllm`? Known here: `auto`, `llama.cpp`, `lmdeploy`, `sglang`, `tgi`, `triton-tensorrt-llm`, `trtllm-serve`, `vllm`"#,
+        r#"pool.endpoints[0].engine: unknown engine "vLLM"; did you mean `vllm`? Known here: `auto`, `vllm`, `sglang`, `trtllm-serve`, `triton-tensorrt-llm`, `tgi`, `llama.cpp`, `lmdeploy`"#,
     );
 }
 

@@ -6,7 +6,7 @@
 use serde::Deserialize;
 
 use crate::fleet::Health;
-use crate::schedule::{Candidate, Filter, Request};
+use crate::schedule::{Candidate, Filter, Request, Rng};
 
 /// Removes unreachable endpoints.
 #[derive(Debug, Default, Deserialize)]
@@ -14,7 +14,7 @@ use crate::schedule::{Candidate, Filter, Request};
 pub struct Healthy {}
 
 impl Filter for Healthy {
-    fn filter(&self, _: &Request<'_>, candidates: &mut Vec<Candidate<'_>>) {
+    fn filter(&self, _: &Request<'_>, candidates: &mut Vec<Candidate<'_>>, _: &mut Rng) {
         if candidates.iter().any(|c| c.health != Health::Unreachable) {
             candidates.retain(|c| c.health != Health::Unreachable);
         }
@@ -30,7 +30,7 @@ mod tests {
         for (candidate, health) in candidates.iter_mut().zip(health) {
             candidate.health = health;
         }
-        Healthy {}.filter(&Request::default(), &mut candidates);
+        Healthy {}.filter(&Request::default(), &mut candidates, &mut Rng::new(1));
         candidates.iter().map(|c| c.address).collect()
     }
 

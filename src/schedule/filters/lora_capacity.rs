@@ -5,7 +5,7 @@
 
 use serde::Deserialize;
 
-use crate::schedule::{Candidate, Filter, Request};
+use crate::schedule::{Candidate, Filter, Request, Rng};
 
 /// Removes endpoints with no slot for the request's adapter.
 #[derive(Debug, Default, Deserialize)]
@@ -13,7 +13,7 @@ use crate::schedule::{Candidate, Filter, Request};
 pub struct LoraCapacity {}
 
 impl Filter for LoraCapacity {
-    fn filter(&self, request: &Request<'_>, candidates: &mut Vec<Candidate<'_>>) {
+    fn filter(&self, request: &Request<'_>, candidates: &mut Vec<Candidate<'_>>, _: &mut Rng) {
         let Some(model) = request.model else { return };
         // Only a name that some endpoint lists is known to be an adapter; a base model needs no slot.
         let is_adapter = candidates.iter().filter_map(|c| c.lora).any(|lora| lora.holds(model));
@@ -40,7 +40,8 @@ mod tests {
             .zip(names)
             .map(|(lora, name)| Candidate { lora: lora.as_ref(), ..Candidate::named(name) })
             .collect();
-        LoraCapacity {}.filter(&Request { model: Some(model.as_bytes()), ..Request::default() }, &mut candidates);
+        let request = Request { model: Some(model.as_bytes()), ..Request::default() };
+        LoraCapacity {}.filter(&request, &mut candidates, &mut Rng::new(1));
         candidates.iter().map(|c| c.address.parse().unwrap()).collect()
     }
 

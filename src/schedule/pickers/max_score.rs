@@ -4,37 +4,23 @@
 
 use serde::Deserialize;
 
-use crate::schedule::{Picker, Rng};
+use super::{Parameters, highest};
+use crate::schedule::{Picker, Request, Rng};
 
 /// Totals closer than this are equal: far above rounding, far below what any scorer means.
 const EPSILON: f64 = 1e-6;
 
 /// Picks the best.
-#[derive(Debug, Deserialize)]
-#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
-pub struct MaxScore {
-    /// Endpoints to name, the pick and those to fall back to; at least 1.
-    #[serde(deserialize_with = "super::super::parameters::positive")]
-    max_num_of_endpoints: u32,
-}
-
-impl Default for MaxScore {
-    fn default() -> Self {
-        Self { max_num_of_endpoints: 1 }
-    }
-}
+#[derive(Debug, Default, Deserialize)]
+#[serde(transparent)]
+pub struct MaxScore(Parameters);
 
 impl Picker for MaxScore {
-    fn pick(&self, totals: &[f64], rng: &mut Rng) -> Vec<usize> {
-        let mut order: Vec<usize> = (0..totals.len()).collect();
-        rng.shuffle(&mut order);
-        let total = |index: &usize| totals.get(*index).copied().unwrap_or(f64::NEG_INFINITY);
+    fn pick(&self, _: &Request<'_>, totals: &[f64], rng: &mut Rng) -> Vec<usize> {
         let best = totals.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         // Not a pairwise "almost equal", which would be no order.
-        let key = |index: &usize| if total(index) >= best - EPSILON { best } else { total(index) };
-        order.sort_by(|a, b| key(b).total_cmp(&key(a)));
-        order.truncate(self.max_num_of_endpoints as usize);
-        order
+        let keys = totals.iter().map(|total| if *total >= best - EPSILON { best } else { *total });
+        highest(keys, self.0.max_num_of_endpoints, rng)
     }
 }
 
@@ -45,9 +31,9 @@ mod tests {
 
     #[test]
     fn the_highest_total_comes_first_and_the_rest_in_order() {
-        let picker = MaxScore { max_num_of_endpoints: 2 };
-        assert_eq!(picker.pick(&[10.0, 25.0, 15.0], &mut Rng::new(1)), [1, 2]);
-        assert_eq!(MaxScore::default().pick(&[], &mut Rng::new(1)), [0; 0]);
+        let picker = MaxScore(Parameters { max_num_of_endpoints: 2 });
+        assert_eq!(picker.pick(&Request::default(), &[10.0, 25.0, 15.0], &mut Rng::new(1)), [1, 2]);
+        assert_eq!(MaxScore::default().pick(&Request::default(), &[], &mut Rng::new(1)), [0; 0]);
     }
 
     #[test]

@@ -2,28 +2,19 @@
 
 use serde::Deserialize;
 
-use crate::schedule::{Picker, Rng};
+use super::Parameters;
+use crate::schedule::{Picker, Request, Rng};
 
 /// Picks at random.
-#[derive(Debug, Deserialize)]
-#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
-pub struct Random {
-    /// Endpoints to name; at least 1.
-    #[serde(deserialize_with = "super::super::parameters::positive")]
-    max_num_of_endpoints: u32,
-}
-
-impl Default for Random {
-    fn default() -> Self {
-        Self { max_num_of_endpoints: 1 }
-    }
-}
+#[derive(Debug, Default, Deserialize)]
+#[serde(transparent)]
+pub struct Random(Parameters);
 
 impl Picker for Random {
-    fn pick(&self, totals: &[f64], rng: &mut Rng) -> Vec<usize> {
+    fn pick(&self, _: &Request<'_>, totals: &[f64], rng: &mut Rng) -> Vec<usize> {
         let mut order: Vec<usize> = (0..totals.len()).collect();
         rng.shuffle(&mut order);
-        order.truncate(self.max_num_of_endpoints as usize);
+        order.truncate(self.0.max_num_of_endpoints as usize);
         order
     }
 }

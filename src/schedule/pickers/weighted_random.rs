@@ -6,34 +6,19 @@
 
 use serde::Deserialize;
 
-use crate::schedule::{Picker, Rng};
+use super::{Parameters, highest};
+use crate::schedule::{Picker, Request, Rng};
 
 /// Picks in proportion to the score.
-#[derive(Debug, Deserialize)]
-#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
-pub struct WeightedRandom {
-    /// Endpoints to name; at least 1.
-    #[serde(deserialize_with = "super::super::parameters::positive")]
-    max_num_of_endpoints: u32,
-}
-
-impl Default for WeightedRandom {
-    fn default() -> Self {
-        Self { max_num_of_endpoints: 1 }
-    }
-}
+#[derive(Debug, Default, Deserialize)]
+#[serde(transparent)]
+pub struct WeightedRandom(Parameters);
 
 impl Picker for WeightedRandom {
-    fn pick(&self, totals: &[f64], rng: &mut Rng) -> Vec<usize> {
-        let mut drawn: Vec<(usize, f64)> = totals
-            .iter()
-            .map(|total| if *total > 0.0 { rng.unit().ln() / total } else { f64::NEG_INFINITY })
-            .enumerate()
-            .collect();
-        rng.shuffle(&mut drawn);
-        drawn.sort_by(|(_, a), (_, b)| b.total_cmp(a));
-        drawn.truncate(self.max_num_of_endpoints as usize);
-        drawn.into_iter().map(|(index, _)| index).collect()
+    fn pick(&self, _: &Request<'_>, totals: &[f64], rng: &mut Rng) -> Vec<usize> {
+        let mut draw = |total: &f64| if *total > 0.0 { rng.unit().ln() / total } else { f64::NEG_INFINITY };
+        let keys: Vec<f64> = totals.iter().map(&mut draw).collect();
+        highest(keys.into_iter(), self.0.max_num_of_endpoints, rng)
     }
 }
 

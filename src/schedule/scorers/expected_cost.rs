@@ -50,7 +50,7 @@ mod tests {
 
     #[test]
     fn a_queue_is_worth_a_cached_prompt_and_no_more() {
-        let work = |cached_tokens| Work { prompt_tokens: 20_000, cached_tokens, output_tokens: 100 };
+        let work = |cached_tokens| Work { prompt_tokens: 20_000, cached_tokens, output_tokens: 100, ..Work::default() };
         // Reading 20,000 tokens takes about 1.1 s, charged twice.
         let servers = [(0.0, 0), (1.0, 20_000), (4.0, 20_000)];
         let scores = scores(&ExpectedCost::default(), &Request::default(), &servers, |c, (wait_seconds, cached)| {

@@ -7,6 +7,7 @@ mod lora_affinity;
 mod prefix_cache;
 mod queue;
 mod running_requests;
+mod token_load;
 
 pub(super) use active_request::ActiveRequest;
 pub(super) use expected_cost::ExpectedCost;
@@ -15,6 +16,7 @@ pub(super) use lora_affinity::LoraAffinity;
 pub(super) use prefix_cache::PrefixCache;
 pub(super) use queue::Queue;
 pub(super) use running_requests::RunningRequests;
+pub(super) use token_load::TokenLoad;
 
 /// `(max - x) / (max - min)` over the candidates that tell; 1 for all of them when all are equal.
 fn fewest_first(values: impl Iterator<Item = Option<u32>> + Clone, scores: &mut [Option<f64>]) {

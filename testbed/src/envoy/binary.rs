@@ -24,6 +24,15 @@ pub fn envoy() -> Result<PathBuf> {
 
 /// The built module.
 pub fn module() -> Result<PathBuf> {
-    let path = root().join("dist/endpoint_picker.wasm");
-    if path.is_file() { Ok(path) } else { bail!("{} is not there: run ./build.sh", path.display()) }
+    built("dist/endpoint_picker.wasm", "./build.sh")
+}
+
+/// The same, but that a request with the header `x-crash` kills its VM.
+pub fn crashing_module() -> Result<PathBuf> {
+    built("target/crashing.wasm", "./build.sh test")
+}
+
+fn built(path: &str, by: &str) -> Result<PathBuf> {
+    let path = root().join(path);
+    if path.is_file() { Ok(path) } else { bail!("{} is not there: run {by}", path.display()) }
 }

@@ -1,6 +1,7 @@
 //! The shipped configuration with the addresses of a run put in.
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::{fmt, fs};
 
 use anyhow::{Context, Result};
@@ -39,13 +40,9 @@ impl Bootstrap {
 
     /// The shipped configuration for these model servers, on ports that the system chooses.
     pub fn new(endpoints: &[SocketAddr]) -> Result<Self> {
-        let module = binary::module()?;
-        let mut this = Self::shipped()?;
+        let mut this = Self::shipped()?.module(&binary::module()?)?;
         *this.get(&format!("{}/address/socket_address/port_value", at::LISTENER))? = json!(0);
         *this.get(at::ADMIN)? = json!(0);
-        for plugin in [at::SCRAPER, at::PICKER] {
-            *this.get(&format!("{plugin}/vm_config/code/local/filename"))? = json!(module);
-        }
         let members = endpoints.iter().map(|endpoint| {
             let address = json!({ "address": endpoint.ip(), "port_value": endpoint.port() });
             json!({ "endpoint": { "address": { "socket_address": address } } })
@@ -54,6 +51,14 @@ impl Bootstrap {
         let pool = endpoints.iter().map(|endpoint| json!({ "address": endpoint.to_string(), "engine": "vllm" }));
         let pool: Value = pool.collect();
         this.setting("/pool/endpoints", pool)
+    }
+
+    /// With another module than the one beside the shipped configuration.
+    pub fn module(mut self, path: &Path) -> Result<Self> {
+        for plugin in [at::SCRAPER, at::PICKER] {
+            *self.get(&format!("{plugin}/vm_config/code/local/filename"))? = json!(path);
+        }
+        Ok(self)
     }
 
     /// Sets a field of the picker's own configuration, which the scraper shares. The pointer is JSON's.

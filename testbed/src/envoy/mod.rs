@@ -14,7 +14,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tokio::time::{Instant, sleep};
 
-pub use binary::module;
+pub use binary::{crashing_module, module};
 pub use bootstrap::{Bootstrap, at};
 
 use crate::client::Client;

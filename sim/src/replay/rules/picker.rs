@@ -15,6 +15,7 @@ use endpoint_picker::ledger::Entry;
 use endpoint_picker::picker::{Forecast, Pick, Picker};
 use endpoint_picker::scrape::Reading;
 use endpoint_picker::store::{Memory, Store};
+use endpoint_picker::usage::Usage;
 use serde_json::{Map, Value, json};
 
 use super::Fleet;
@@ -109,7 +110,13 @@ impl Router for Worker {
     fn finished(&mut self, id: usize, outcome: Option<&Outcome>, now: f64) {
         let Some((entry, forecast)) = self.placed.remove(&id) else { return };
         if let Some(outcome) = outcome {
-            self.picker.finished(&entry, &forecast, outcome.output_tokens, timestamp(now));
+            let usage = Usage {
+                prompt_tokens: Some(outcome.prompt_tokens),
+                cached_tokens: Some(outcome.cached_tokens),
+                output_tokens: Some(outcome.output_tokens),
+                events: outcome.output_tokens,
+            };
+            self.picker.finished(&entry, &forecast, &usage, timestamp(now));
         }
         self.picker.close(entry, timestamp(now));
     }

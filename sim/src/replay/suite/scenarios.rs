@@ -71,10 +71,9 @@ pub(super) fn scenarios(traces: &Path) -> (Vec<Scenario>, Vec<Missing>) {
     (found, missing)
 }
 
-/// The picker as it is judged: the expected cost, and nothing beside it.
+/// The picker as it is judged.
 fn config() -> Map<String, Value> {
-    let profile = json!({ "scorers": [{ "type": "expected-cost-scorer" }], "picker": { "type": "max-score-picker" } });
-    Map::from_iter([("profile".into(), profile)])
+    Map::from_iter([("profile".into(), json!("expected-cost"))])
 }
 
 fn load(directory: &Path, file: &str) -> Result<Workload, String> {

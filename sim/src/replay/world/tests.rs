@@ -29,8 +29,7 @@ fn busy() -> Workload {
 }
 
 fn replay(workload: &Workload, world: &World, rule: RuleKind, workers: usize, shared: bool) -> Vec<Served> {
-    let profile = json!({ "scorers": [{ "type": "expected-cost-scorer" }], "picker": { "type": "max-score-picker" } });
-    let config = Map::from_iter([("profile".into(), profile)]);
+    let config = Map::from_iter([("profile".into(), json!("expected-cost"))]);
     let fleet = Fleet { workers, shared, config, ..Fleet::of(&world.engines, world.seed) };
     world.replay(workload, &mut rule.routers(&fleet).unwrap())
 }
