@@ -23,8 +23,9 @@
 //!
 //! Of the request ([`Work`]): `N` tokens of prompt, `h` of them cached, `u = N - h`, and `O` tokens of output. Of the
 //! endpoint ([`Load`]): `n` requests, `n_dec` of them past their first token, `KV` tokens that each step reads for them, `M`
-//! tokens in memory, less than `KV` where prompts share a prefix, and room for `C`. Of the engine ([`Constants`]): `t0` seconds a step takes, `a` more per token, `q` per pair of tokens that attend to
-//! each other, `k` per token of context read. `s`, `d` and `e` say how many times slower than that this endpoint is
+//! tokens in memory, less than `KV` where prompts share a prefix, and room for `C`. Of the engine ([`Constants`]): `t0`
+//! seconds a step takes, `a` more per token, `q` per pair of tokens that attend to each other, `k` per token of context
+//! read. `s`, `d` and `e` say how many times slower than that this endpoint is
 //! ([`Speed`], learned by [`Learner`](crate::learned::Learner); 1 for one that nobody has watched): at prefills, as a stream
 //! finds it, and per step. `d` is not `e`: streams also stand still while the engine reads the prompts of others, which
 //! makes `d` 3 on a busy fleet whose steps take what the constants say. My own stream will find it so. But what I add to

@@ -1,3 +1,5 @@
+use xxhash_rust::xxh3::xxh3_64;
+
 use super::*;
 use crate::config;
 use crate::fleet::Endpoint;
@@ -172,7 +174,7 @@ fn what_others_have_there_counts_once() {
     // The scrape sees our own eight. They are no strangers.
     let own = Reading { waiting: Some(0), running: Some(8), ..Reading::default() };
     picker.refresh(&store, snapshot(7, [idle(), own]), NOW);
-    assert_eq!(picker.foreign[1].requests, Some(0));
+    assert_eq!(picker.pool.foreign[1].requests, Some(0));
     picks.into_iter().for_each(|pick| picker.close(pick.entry, NOW));
 }
 
