@@ -8,11 +8,11 @@
 //!
 //! | the block | was there | was gone |
 //! |---|---|---|
-//! | believed to be held, in the older half of the cache | 1 step up | 4 steps down |
+//! | believed to be held, in the older half of the cache | 1 step up | 2 steps down, 6 if it was no older than the half |
 //! | believed to be gone | 5 steps up | |
 //!
-//! 64 steps are an octave. So the capacity settles where one in five of these answers is a disappointment: to believe a
-//! little too much costs less than to forget what is there. Younger blocks say nothing of the capacity: the cache was
+//! 64 steps are an octave. So the capacity settles where about one in four of these answers is a disappointment: to believe
+//! a little too much costs less than to forget what is there. Younger blocks say nothing of the capacity: the cache was
 //! emptied, or another request was still computing them. It goes down to 1/64 of the assumed size and up to the size that
 //! the server tells; where it tells none, up to 16 times the assumed one, for nothing else could show that its cache is
 //! larger.
@@ -40,7 +40,9 @@ const OCTAVE: i16 = 64;
 /// The 64th root of two.
 const STEP: f64 = 1.010_889_286_05;
 
-const LOST: i16 = -4;
+const LOST: f32 = -2.0;
+/// For the whole cache.
+const LOST_YOUNG: f32 = -8.0;
 const KEPT: i16 = 1;
 const FOUND: i16 = 5;
 
@@ -129,10 +131,10 @@ impl Correction {
             if age < pending.saturating_mul(2) {
                 return None;
             }
-            step(if is_old { LOST } else { 0 }, -i16::from(cached == 0));
+            let short = (1.0 - age as f32 / capacity as f32).max(0.0);
+            step(if is_old { (LOST + LOST_YOUNG * short) as i16 } else { 0 }, -i16::from(cached == 0));
             // They counted as used again, but are new.
-            let new = lacking * (1.0 - age as f32 / capacity as f32);
-            return Some((new.max(0.0) * 65536.0) as u64);
+            return Some((lacking * short * 65536.0) as u64);
         }
         if noted >= held.saturating_add(few) && cached_blocks > (believed + noted as f32) / 2.0 {
             step(FOUND, 0);

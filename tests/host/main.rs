@@ -12,3 +12,4 @@ mod routing;
 mod scraping;
 mod shared_data;
 mod takeover;
+mod usage;

@@ -64,11 +64,11 @@ fn a_cache_smaller_than_told_is_found_out() {
 #[test]
 fn a_cache_larger_than_assumed_is_found_out_unless_the_server_tells() {
     let mut cache = Cache::new(8_000, 2_000, false);
-    (0..2_000).for_each(|_| cache.answer(9_000));
+    (0..2_000).for_each(|_| cache.answer(16_000));
     assert!(near(cache.capacity(), 8_000), "{}", cache.capacity());
 
     let mut cache = Cache::new(8_000, 2_000, true);
-    (0..2_000).for_each(|_| cache.answer(9_000));
+    (0..2_000).for_each(|_| cache.answer(16_000));
     assert_eq!(cache.capacity(), 2_000, "a server cannot hold more than it has");
 }
 
