@@ -1,7 +1,7 @@
 //! Whom to scrape.
 
 use std::collections::BTreeMap;
-use std::fmt::{self, Write};
+use std::hash::Hash;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -27,26 +27,15 @@ pub struct Target {
 
 /// The same for two configurations by which scraping is the same.
 pub fn fingerprint(targets: &[Target], scrape: &Settings) -> u64 {
-    let mut hash = Hash(Xxh3::new());
-    // Hashing never fails.
-    let _ = write!(hash, "{scrape:?}");
+    let mut hash = Xxh3::new();
+    scrape.hash(&mut hash);
     let mut previous: Option<&Arc<EngineSpec>> = None;
     for Target { address, metrics_path, spec, labels, draining: _ } in targets {
-        let _ = write!(hash, "{address} {metrics_path:?} {labels:?}");
+        (address, metrics_path, labels).hash(&mut hash);
         // Mostly all endpoints share one, and it is long.
-        if !previous.is_some_and(|previous| Arc::ptr_eq(previous, spec)) {
-            let _ = write!(hash, "{spec:?}");
-        }
+        let same = previous.is_some_and(|previous| Arc::ptr_eq(previous, spec));
+        (!same).then_some(spec).hash(&mut hash);
         previous = Some(spec);
     }
-    hash.0.digest()
-}
-
-struct Hash(Xxh3);
-
-impl Write for Hash {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        self.0.update(text.as_bytes());
-        Ok(())
-    }
+    hash.digest()
 }

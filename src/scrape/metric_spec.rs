@@ -14,7 +14,7 @@ pub struct MetricSpec {
 }
 
 /// One `name{..}[label]`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Term {
     pub(super) name: Box<str>,
     /// Label name and value, the value escaped as in a Prometheus text.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// How the servers' metrics are read.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Settings {
     /// Between two scrapes of one endpoint, 20 ms to 60 s.
     pub interval: Duration,

@@ -7,7 +7,7 @@ use super::series::SeriesSet;
 const KV_USAGE_SLACK: f64 = 0.05;
 
 /// What a metric tells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum SignalKind {
     Waiting,
     Running,

@@ -23,7 +23,7 @@ pub struct CustomSignals {
 }
 
 /// Which metrics of a text are read, and how they become a [`Reading`](super::Reading).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct EngineSpec {
     /// Sorted by name.
     families: Vec<Family>,
@@ -33,14 +33,14 @@ pub struct EngineSpec {
 }
 
 /// A metric name and who reads it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Family {
     name: Box<[u8]>,
     pub(super) sources: Vec<Source>,
 }
 
 /// One term of a metric: some series of a family go to one slot.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Source {
     pub(super) slot: usize,
     pub(super) kind: SignalKind,
@@ -48,7 +48,7 @@ pub(super) struct Source {
 }
 
 /// An alternative for a signal: the sum of its slots.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Metric {
     pub(super) kind: SignalKind,
     pub(super) slots: std::ops::Range<usize>,
@@ -144,7 +144,7 @@ impl Source {
 
 /// Passes over most lines by eight bytes from the middle of the name, before its end is looked for. Every known name is
 /// long enough and differs there from nearly all metrics that are not wanted.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct NameFilter {
     bits: [u64; 16],
     /// A name is too short to have these bytes, so every line may be wanted.
