@@ -32,7 +32,7 @@
 //! # Caches
 //!
 //! How much of its prompts an endpoint has in its cache, against what the prefix index believed:
-//! [`Correction`](crate::prefix::Correction).
+//! [`Correction`].
 //!
 //! # Who must not learn speeds
 //!
