@@ -9,7 +9,7 @@ usage() {
 ./build.sh check           format, lints, docs, the core without the host
 ./build.sh test            check, and every test up to a real Envoy with simulated model servers
 ./build.sh demo [--once]   the picker against round robin, side by side; --once exits non-zero unless the picker wins
-./build.sh bench           benchmarks
+./build.sh bench           benchmarks: parts of the core, then what the picker costs in a real Envoy
 TEXT
 }
 
@@ -41,14 +41,14 @@ prepare_debian_toolchain() {
     die "the Rust target $1 is missing and apt-get failed, see .tools/apt.log: $remedy"
 }
 
-# Runs cargo for a WebAssembly target: wasm_cargo TARGET ARGUMENT... Sets wasm_target_dir.
+# Runs cargo for a WebAssembly target: wasm_cargo TARGET ARGUMENT... Builds under wasm_base. Sets wasm_target_dir.
 wasm_cargo() {
   local target=$1 cargo=(cargo) flags=("--remap-path-prefix=$PWD=/endpoint-picker") options=() dir
   shift
-  wasm_target_dir=target
+  wasm_target_dir=${wasm_base:-target}
   if ! has_target "$target"; then
     prepare_debian_toolchain "$target"
-    wasm_target_dir=target/debian
+    wasm_target_dir+=/debian
     cargo=(env RUSTC=/usr/bin/rustc RUSTC_BOOTSTRAP=1 /usr/bin/cargo)
     options=(-Zbuild-std=std,panic_abort)
     flags+=(--remap-path-prefix=/usr/lib/rustlib/src/rust=/rust)
@@ -73,6 +73,15 @@ build() {
 build_crashing() {
   wasm_cargo wasm32-wasip1 build --release --lib --features crash
   cp "$wasm_target_dir/wasm32-wasip1/release/endpoint_picker.wasm" target/crashing.wasm
+}
+
+# The modules that Envoy runs for a benchmark. Apart, since one of them has the core without the host in it.
+build_guests() {
+  local guest
+  wasm_base=target/bench wasm_cargo wasm32-wasip1 build --profile module --package empty-filter --package decision-guest
+  for guest in empty_filter decision_guest; do
+    cp "$wasm_target_dir/wasm32-wasip1/module/$guest.wasm" "target/bench/$guest.wasm"
+  done
 }
 
 # Sets and exports ENVOY: as given, else the one on PATH, else the wheel from PyPI.
@@ -111,6 +120,7 @@ test_all() {
   check
   build
   build_crashing
+  build_guests
   prepare_envoy
   prepare_wasm_bindgen
   say "the shipped configuration"
@@ -130,13 +140,24 @@ demo() {
   cargo run --locked --package demo -- "$@"
 }
 
+bench() {
+  build
+  build_guests
+  prepare_envoy
+  cargo bench --locked
+  local part
+  for part in decision scrape tax; do
+    say "bench $part"
+    cargo run --locked --release --package bench -- "$part"
+  done
+}
+
 need cargo "install Rust from https://rustup.rs"
 mkdir -p .tools
 command=${1:-build}
 shift || true
 case $command in
-  build | check | demo) "$command" "$@" ;;
+  build | check | demo | bench) "$command" "$@" ;;
   test) test_all ;;
-  bench) cargo bench --locked ;;
   *) usage; [ "$command" = help ] ;;
 esac

@@ -4,24 +4,29 @@
 //! decided before any worker decides again. The ledger and the index lie in the store that all workers share. Whatever
 //! cannot be known is left to the profile to do without; only a pool of which nothing at all is known has no pick.
 
+mod asked;
+mod foreign;
+mod pool;
+#[cfg(test)]
+mod tests;
+
 use std::fmt;
 use std::rc::Rc;
 
 use crate::clock::Timestamp;
-use xxhash_rust::xxh3::xxh3_64;
-
 use crate::config::Config;
-use crate::cost::{Constants, Load, Work, nominal_first_token};
-use crate::fleet::{Endpoint, Health, Signals, Snapshot};
-use crate::id::EndpointId;
+use crate::cost::{Constants, Work, nominal_first_token, nominal_step};
+use crate::fleet::Snapshot;
 use crate::learned::Learner;
-use crate::ledger::{Book, Entry, Job, Ledger, Line};
-use crate::prefix::{Belief, Cache, Index, Lookup};
+use crate::ledger::{Entry, Job, Ledger};
+use crate::prefix::{Belief, Cache, Index};
 use crate::prompt::{Blocks, Chain, Prompt};
-use crate::rendezvous::Homes;
-use crate::schedule::{Candidate, Decision, Request, Rng, warmth};
+use crate::schedule::{Candidate, Decision, Request, Rng};
 use crate::store::Store;
 use crate::usage::Usage;
+
+use asked::Asked;
+use pool::Pool;
 
 /// The state of one worker.
 #[derive(Debug)]
@@ -30,11 +35,7 @@ pub struct Picker {
     blocks: Blocks,
     /// Version of the snapshot in use.
     version: Option<u64>,
-    /// The configured endpoints, with what the snapshot says of them.
-    endpoints: Vec<Endpoint>,
-    ids: Vec<EndpointId>,
-    /// What others than this proxy have at each endpoint.
-    foreign: Vec<Foreign>,
+    pool: Pool,
     learner: Learner,
     ledger: Ledger,
     index: Index,
@@ -89,15 +90,11 @@ impl Picker {
         let ledger = Ledger::new(&config.pool.name, rng.next_u64());
         let index = Index::new(&config.pool.name, config.prefix.max_entries);
         let learner = Learner::new(&config.pool.name, config.sees_all());
-        let targets = config.pool.endpoints.iter();
-        let endpoints = targets.map(|target| Endpoint::new(target.address)).collect();
         Self {
+            pool: Pool::new(config.clone()),
             config,
             blocks,
             version: None,
-            endpoints,
-            ids: Vec::new(),
-            foreign: Vec::new(),
             learner,
             ledger,
             index,
@@ -121,118 +118,37 @@ impl Picker {
     pub fn refresh(&mut self, store: &dyn Store, snapshot: Snapshot, now: Timestamp) {
         self.blocks.seed = snapshot.seed;
         self.version = Some(snapshot.version);
-        let mut told = snapshot.endpoints;
-        for (at, endpoint) in self.endpoints.iter_mut().enumerate() {
-            // Mostly both lists are the same.
-            let same = told.get(at).is_some_and(|told| told.address == endpoint.address);
-            let at = if same { Some(at) } else { told.iter().position(|told| told.address == endpoint.address) };
-            match at.and_then(|at| told.get_mut(at)) {
-                Some(told) => std::mem::swap(endpoint, told),
-                None => {
-                    *endpoint = Endpoint { health: Health::Assumed, signals: Signals::default(), ..endpoint.clone() }
-                }
-            }
-        }
-        self.ids = self.endpoints.iter().map(Endpoint::id).collect();
+        self.pool.renew(snapshot.endpoints);
         // A worker that was just reloaded knows what the others learned before its first request.
-        self.learner.tick(store, &self.ids, now);
-        let book = self.ledger.read(store).book;
-        let stale_after = self.config.scrape.stale_after;
-        let known = self.endpoints.iter().zip(&self.ids);
-        self.foreign = known
-            .map(|(endpoint, id)| Foreign::of(&Candidate::of(endpoint, now, stale_after), endpoint, &book.line(*id)))
-            .collect();
+        self.learner.tick(store, &self.pool.ids, now);
+        self.pool.tell_apart(&self.ledger.read(store).book, now);
     }
 
     /// Places a request; `prompt` is `None` for one without a body to look at.
     pub fn pick(&mut self, store: &dyn Store, prompt: Option<&Prompt>, now: Timestamp) -> Result<Pick, NoPick> {
         self.version.ok_or(NoPick::NoSnapshot)?;
+        let asked = Asked::of(prompt, &self.learner);
         let draft = self.ledger.read(store);
-        let caches = self.caches(&draft.book);
-        let known = || self.endpoints.iter().zip(&self.ids);
-        let chains: &[Chain] = prompt.map_or(&[], |prompt| &prompt.chains);
-        let lookup = self.index.lookup(store, chains, &caches);
+        let caches = self.pool.caches(&draft.book, &self.learner);
+        let lookup = self.index.lookup(store, asked.chains, &caches);
 
-        let model = prompt.and_then(|prompt| prompt.adapter.as_deref().or(prompt.model.as_deref()));
-        let model_hash = xxh3_64(model.unwrap_or_default());
-        let output_tokens = match prompt {
-            Some(prompt) => self.learner.expected_output(model_hash, prompt.max_output_tokens),
-            None => 0,
-        };
-        let prompt_tokens = prompt.map_or(0, |prompt| prompt.tokens);
-        let warmup = self.config.pool.warmup;
-        let unseen = prompt.filter(|_| !self.config.sees_all());
-        let homes = unseen.map(|prompt| Homes::of(prompt, &self.endpoints)).unwrap_or_default();
-        let candidates = known().zip(&lookup.matched).enumerate().map(|(index, ((endpoint, id), matched))| {
-            let line = draft.book.line(*id);
-            let foreign = self.foreign.get(index).copied().unwrap_or_default();
-            Candidate {
-                index,
-                in_flight: line.requests,
-                in_flight_tokens: line.prefill_tokens,
-                matched_blocks: *matched,
-                warmth: warmth(endpoint.joined, warmup, now),
-                speed: self.learner.speed(*id),
-                load: Load { mean_prefill_seconds: self.learner.mean_prefill(), ..foreign.load(&line, endpoint, now) },
-                work: Work {
-                    prompt_tokens,
-                    cached_tokens: matched
-                        .saturating_mul(self.blocks.tokens)
-                        .max(homes.believed(index))
-                        .min(prompt_tokens),
-                    output_tokens,
-                    loads_adapter: false,
-                },
-                ..Candidate::of(endpoint, now, self.config.scrape.stale_after)
-            }
-        });
-        let drains = |at: usize| self.config.pool.endpoints.get(at).is_some_and(|target| target.draining);
-        let mut candidates: Vec<_> = candidates.filter(|candidate| !drains(candidate.index)).collect();
-        // Only a name that some endpoint runs is known to be an adapter's.
-        let runs = |candidate: &Candidate<'_>| candidate.lora.zip(model).is_some_and(|(lora, model)| lora.runs(model));
-        if candidates.iter().any(runs) {
-            candidates.iter_mut().for_each(|candidate| candidate.work.loads_adapter = !runs(candidate));
-        }
-        let request = Request {
-            model,
-            blocks: prompt.map_or(0, |prompt| u32::try_from(prompt.blocks()).unwrap_or(u32::MAX)),
-            block_tokens: self.blocks.tokens,
-            turn: self.turn,
-        };
+        let mut candidates = self.pool.candidates(&asked, &lookup, &draft.book, &self.learner, now);
+        let request =
+            Request { model: asked.model, blocks: asked.blocks, block_tokens: self.blocks.tokens, turn: self.turn };
         self.turn = self.turn.wrapping_add(1);
-        let decision = self.config.profile.decide(&request, candidates.clone(), &mut self.rng);
-
+        let decision = self.config.profile.decide(&request, &mut candidates, &mut self.rng);
         let first = decision.ranked.first().ok_or(NoPick::AllFilteredOut)?.index;
         let chosen = candidates.iter().find(|candidate| candidate.index == first);
         let (chosen, cache) = chosen.zip(caches.get(first)).ok_or(NoPick::AllFilteredOut)?;
-        let advance = self.index.advance(&lookup, chains, cache);
-        let constants = Constants::default();
-        let nominal = constants.prefill_seconds(chosen.work);
-        if prompt_tokens > 0 {
-            self.learner.observe_prefill(nominal);
+
+        let advance = self.index.advance(&lookup, asked.chains, cache);
+        let belief = self.pool.belief(&asked, &lookup, first, cache, &draft.book);
+        let forecast = Forecast::of(&asked, chosen, belief, now);
+        if asked.tokens > 0 {
+            self.learner.observe_prefill(prefill_seconds(&chosen.work));
         }
-        let prefill = chosen.speed.prefill * nominal;
-        let job = Job {
-            endpoint: cache.endpoint,
-            uncached_tokens: chosen.work.uncached_tokens(),
-            // What it shares with others is there already.
-            context_tokens: chosen.work.uncached_tokens().saturating_add(output_tokens),
-            prefill_micros: if prompt.is_some() { (prefill * 1e6) as u32 } else { 0 },
-            blocks: advance.iter().sum(),
-        };
-        let forecast = Forecast {
-            picked_at: now,
-            first_token_at: None,
-            model: model_hash,
-            first_token_seconds: nominal_first_token(&constants, &chosen.speed, &chosen.load, &chosen.work),
-            step_seconds: constants.decode_step_seconds(
-                f64::from(chosen.load.requests) + 1.0,
-                f64::from(chosen.load.context_tokens) + f64::from(prompt_tokens),
-            ),
-            belief: self.belief(&lookup, chains, chosen, cache, &draft.book),
-        };
-        let entry = self.ledger.open(store, draft, job, now);
-        self.index.insert(store, &lookup, chains, *cache, &advance, &caches);
+        let entry = self.ledger.open(store, draft, job(&asked, chosen, cache, &advance), now);
+        self.index.insert(store, &lookup, asked.chains, *cache, &advance, &caches);
         Ok(Pick { decision, entry, forecast })
     }
 
@@ -274,9 +190,8 @@ impl Picker {
         address: &[u8],
         now: Timestamp,
     ) -> Entry {
-        let caches = self.caches(&self.ledger.read(store).book);
-        let at = self.endpoints.iter().position(|endpoint| endpoint.address.as_bytes() == address);
-        let Some(cache) = at.and_then(|at| caches.get(at)).copied() else { return entry };
+        let caches = self.pool.caches(&self.ledger.read(store).book, &self.learner);
+        let Some(cache) = self.pool.position(address).and_then(|at| caches.get(at)).copied() else { return entry };
 
         let failed = self.index.lookup(store, chains, &caches);
         self.index.forget(store, &failed, chains, entry.endpoint());
@@ -294,77 +209,41 @@ impl Picker {
     /// Writes down what has not been yet, and looks after the other workers.
     pub fn tick(&mut self, store: &dyn Store, now: Timestamp) {
         self.ledger.tick(store, now);
-        self.learner.tick(store, &self.ids, now);
-    }
-
-    /// To be compared with what the answer says.
-    fn belief(
-        &self,
-        lookup: &Lookup,
-        chains: &[Chain],
-        chosen: &Candidate<'_>,
-        cache: &Cache,
-        book: &Book,
-    ) -> Option<Belief> {
-        let ([chain], signals) = (chains, &self.endpoints.get(chosen.index)?.signals) else { return None };
-        let tokens = self.blocks.tokens.max(1);
-        Some(Belief {
-            told: signals.capacity_tokens().is_some(),
-            pending: book.line(cache.endpoint).prefill_tokens / tokens,
-            prompt: chosen.work.prompt_tokens as f32 / tokens as f32,
-            grain: signals.block_size.map_or(1, |size| size.value.div_ceil(tokens).max(1)),
-            ..lookup.belief(chain, cache)
-        })
-    }
-
-    fn caches(&self, book: &Book) -> Vec<Cache> {
-        let known = self.endpoints.iter().zip(&self.ids);
-        let cache = |(endpoint, id): (&Endpoint, &EndpointId)| {
-            // In our blocks, the index's unit.
-            let told = endpoint.signals.capacity_tokens().map(|tokens| tokens / u64::from(self.blocks.tokens.max(1)));
-            let assumed = told.map_or(self.config.prefix.capacity_blocks, |n| u32::try_from(n).unwrap_or(u32::MAX));
-            let capacity = self.learner.cache(*id).capacity(assumed, told.is_some());
-            Cache { endpoint: *id, clock: book.line(*id).clock, capacity }
-        };
-        known.map(cache).collect()
+        self.learner.tick(store, &self.pool.ids, now);
     }
 }
 
-/// What direct clients and other gateways have at an endpoint: what the server told less what this proxy had there then.
-/// To take the greater of the two instead would count what was sent since the scrape twice.
-#[derive(Clone, Copy, Debug, Default)]
-struct Foreign {
-    requests: Option<u32>,
-    waiting: Option<u32>,
-    kv_tokens: Option<u32>,
-}
-
-impl Foreign {
-    fn of(told: &Candidate<'_>, endpoint: &Endpoint, own: &Line) -> Self {
-        let requests = told.running.zip(told.waiting).map(|(running, waiting)| running.saturating_add(waiting));
-        let used = told.kv_usage.zip(endpoint.signals.capacity_tokens());
+impl Forecast {
+    fn of(asked: &Asked<'_>, chosen: &Candidate<'_>, belief: Option<Belief>, now: Timestamp) -> Self {
+        let (constants, Candidate { speed, load, work, .. }) = (Constants::default(), chosen);
         Self {
-            requests: requests.map(|requests| requests.saturating_sub(own.requests)),
-            waiting: told.waiting.map(|waiting| waiting.saturating_sub(own.prefilling)),
-            kv_tokens: used
-                .map(|(share, capacity)| ((share * capacity as f64) as u32).saturating_sub(own.context_tokens)),
+            picked_at: now,
+            first_token_at: None,
+            model: asked.model_hash,
+            first_token_seconds: nominal_first_token(&constants, speed, load, work),
+            step_seconds: nominal_step(&constants, load, work),
+            belief,
         }
     }
+}
 
-    fn load(self, own: &Line, endpoint: &Endpoint, now: Timestamp) -> Load {
-        let capacity = endpoint.signals.capacity_tokens();
-        Load {
-            wait_seconds: own.wait_seconds(now),
-            requests: own.requests,
-            prefilling: own.prefilling,
-            context_tokens: own.context_tokens,
-            foreign_requests: self.requests,
-            foreign_waiting: self.waiting,
-            foreign_kv_tokens: self.kv_tokens,
-            capacity_tokens: capacity.map(|tokens| u32::try_from(tokens).unwrap_or(u32::MAX)),
-            mean_prefill_seconds: None,
-        }
+/// What the ledger counts of a request.
+fn job(asked: &Asked<'_>, chosen: &Candidate<'_>, cache: &Cache, advance: &[u64]) -> Job {
+    let uncached_tokens = chosen.work.uncached_tokens();
+    let prefill = chosen.speed.prefill * prefill_seconds(&chosen.work);
+    Job {
+        endpoint: cache.endpoint,
+        uncached_tokens,
+        context_tokens: asked.tokens.saturating_add(asked.output_tokens),
+        // What it shares with others is there already.
+        kv_tokens: uncached_tokens.saturating_add(asked.output_tokens),
+        prefill_micros: if asked.prompt.is_some() { (prefill * 1e6) as u32 } else { 0 },
+        blocks: advance.iter().sum(),
     }
+}
+
+fn prefill_seconds(work: &Work) -> f64 {
+    Constants::default().prefill_seconds(*work)
 }
 
 impl fmt::Display for NoPick {
@@ -375,6 +254,3 @@ impl fmt::Display for NoPick {
         })
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -22,7 +22,7 @@
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use crate::fleet::{Endpoint, Health};
+use crate::fleet::Endpoint;
 use crate::prompt::Prompt;
 
 /// Of a prompt, believed to be cached at the home of its beginning.
@@ -36,11 +36,12 @@ const WHOLE_SHARE: f64 = 0.4;
 pub struct Homes([Option<(usize, u32)>; 2]);
 
 impl Homes {
-    /// The homes of `prompt` among the endpoints that can be reached; none if its opening is not known.
-    pub fn of(prompt: &Prompt, endpoints: &[Endpoint]) -> Self {
+    /// The homes of `prompt` among `endpoints`, those that take requests and their places; none if its opening is not known.
+    pub fn of<'a>(prompt: &Prompt, endpoints: impl Iterator<Item = (usize, &'a Endpoint)> + Clone) -> Self {
         let Some(opening) = prompt.opening else { return Self::default() };
         let keys = [(opening.beginning, BEGINNING_SHARE), (opening.whole, WHOLE_SHARE)];
-        Self(keys.map(|(key, share)| Some((home(key, endpoints)?, (share * f64::from(prompt.tokens)) as u32))))
+        let tokens = |share| (share * f64::from(prompt.tokens)) as u32;
+        Self(keys.map(|(key, share)| home(key, endpoints.clone()).map(|home| (home, tokens(share)))))
     }
 
     /// Tokens of the prompt that the endpoint at `index` is believed to hold.
@@ -51,10 +52,9 @@ impl Homes {
 }
 
 /// The endpoint on which all agree for `key`. By address: each gateway counts generations for itself.
-fn home(key: u64, endpoints: &[Endpoint]) -> Option<usize> {
-    let reachable = endpoints.iter().enumerate().filter(|(_, endpoint)| endpoint.health != Health::Unreachable);
+fn home<'a>(key: u64, endpoints: impl Iterator<Item = (usize, &'a Endpoint)>) -> Option<usize> {
     let lot = |(_, endpoint): &(usize, &Endpoint)| xxh3_64_with_seed(endpoint.address.as_bytes(), key);
-    reachable.max_by_key(lot).map(|(index, _)| index)
+    endpoints.max_by_key(lot).map(|(index, _)| index)
 }
 
 #[cfg(test)]
@@ -72,7 +72,7 @@ mod tests {
 
     /// Where each opening is believed to be, with so many tokens.
     fn at<'a>(prompt: &Prompt, endpoints: &'a [Endpoint], tokens: u32) -> Option<&'a str> {
-        let homes = Homes::of(prompt, endpoints);
+        let homes = Homes::of(prompt, endpoints.iter().enumerate());
         let found = endpoints.iter().enumerate().find(|(index, _)| homes.believed(*index) == tokens);
         found.map(|(_, endpoint)| &*endpoint.address)
     }
@@ -94,7 +94,7 @@ mod tests {
         let endpoints = endpoints(1..=8);
         let mut homes = [0; 8];
         for key in 0..8000 {
-            let homes_of = Homes::of(&prompt(key, key), &endpoints);
+            let homes_of = Homes::of(&prompt(key, key), endpoints.iter().enumerate());
             let home = (0..8).find(|index| homes_of.believed(*index) == 6500).unwrap();
             homes[home] += 1;
         }
@@ -102,14 +102,14 @@ mod tests {
     }
 
     #[test]
-    fn one_that_cannot_be_reached_gives_its_openings_away_and_keeps_others_where_they_are() {
+    fn one_that_takes_no_requests_gives_its_openings_away_and_leaves_others_where_they_are() {
         let whole = endpoints(1..=8);
         let mut without = whole.clone();
-        without[3].health = Health::Unreachable;
+        let gone = without.remove(3).address;
         for key in 0..200 {
             let prompt = prompt(key, key);
             let (before, after) = (at(&prompt, &whole, 6500), at(&prompt, &without, 6500));
-            if before == Some(&whole[3].address) {
+            if before == Some(&*gone) {
                 assert!(after.is_some() && after != before);
             } else {
                 assert_eq!(after, before);
@@ -120,8 +120,8 @@ mod tests {
     #[test]
     fn a_prompt_whose_opening_is_not_known_has_no_home() {
         let endpoints = endpoints(1..=8);
-        let homes = Homes::of(&Prompt { tokens: 10_000, ..Prompt::default() }, &endpoints);
+        let homes = Homes::of(&Prompt { tokens: 10_000, ..Prompt::default() }, endpoints.iter().enumerate());
         assert!((0..8).all(|index| homes.believed(index) == 0));
-        assert_eq!(Homes::of(&prompt(1, 2), &[]).believed(0), 0);
+        assert_eq!(Homes::of(&prompt(1, 2), [].into_iter()).believed(0), 0);
     }
 }

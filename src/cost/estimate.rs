@@ -26,9 +26,11 @@ pub struct Load {
     pub requests: u32,
     /// How many of them have no first token yet.
     pub prefilling: u32,
-    /// KV tokens of the own requests in flight: prompt and what was generated. It stands for what a step reads and for
-    /// what fills memory; a prefix that requests share is read once for each and stored once.
+    /// Tokens of the own requests in flight that a step reads: prompts and answers. A prefix that requests share is read
+    /// for each of them.
     pub context_tokens: u32,
+    /// Tokens of them that fill memory. A prefix that requests share is there once.
+    pub kv_tokens: u32,
     /// Requests of others that run or wait there: scraped, less the own ones at the time of the scrape.
     pub foreign_requests: Option<u32>,
     /// How many of those wait in the engine's queue.
@@ -59,8 +61,10 @@ pub struct Work {
 pub struct Speed {
     /// `s`: at reading prompts.
     pub prefill: f64,
-    /// `d`: at generating.
+    /// `d`: at generating, pauses for the prefills of others included.
     pub decode: f64,
+    /// `e`: at a step of the engine.
+    pub step: f64,
 }
 
 /// The terms of a cost, in seconds, weighted as they count; `total` is their sum.
@@ -103,8 +107,14 @@ impl Load {
         self.all_requests() - f64::from(self.prefilling) - f64::from(self.foreign_waiting.unwrap_or(0))
     }
 
+    /// Tokens that a step reads.
     fn context(&self) -> f64 {
         f64::from(self.context_tokens) + f64::from(self.foreign_kv_tokens.unwrap_or(0))
+    }
+
+    /// Tokens in memory.
+    fn stored(&self) -> f64 {
+        f64::from(self.kv_tokens) + f64::from(self.foreign_kv_tokens.unwrap_or(0))
     }
 
     /// Seconds of prefill at speed 1 that others have waiting.
@@ -117,13 +127,13 @@ impl Load {
     /// The share of those in memory that must end before the request fits, 0..=1.
     fn must_end(&self, work: Work) -> f64 {
         let Some(capacity) = self.capacity_tokens.filter(|tokens| *tokens > 0) else { return 0.0 };
-        let context = self.context();
-        if context == 0.0 {
+        let stored = self.stored();
+        if stored == 0.0 {
             // Nobody is there whose end would help.
             return 0.0;
         }
         let brought = f64::from(work.uncached_tokens()) + f64::from(work.output_tokens);
-        within((context + brought - USABLE_CAPACITY * f64::from(capacity)) / context, 1.0)
+        within((stored + brought - USABLE_CAPACITY * f64::from(capacity)) / stored, 1.0)
     }
 }
 
@@ -131,11 +141,11 @@ impl Load {
 pub fn estimate(constants: &Constants, knobs: &Knobs, speed: &Speed, load: &Load, work: &Work) -> Terms {
     let terms = &knobs.terms;
     let (requests, output) = (load.all_requests(), f64::from(work.output_tokens));
-    let (prefill_speed, decode_speed) = (factor(speed.prefill), factor(speed.decode));
+    let (prefill_speed, decode_speed, step_speed) = (factor(speed.prefill), factor(speed.decode), factor(speed.step));
     let prefill = prefill_speed * constants.prefill_seconds(*work);
     let slowdown_of_me = output * decode_speed * constants.decode_step_seconds(requests, load.context());
     let mean_context = f64::from(work.prompt_tokens) + output / 2.0;
-    let slowdown_of_others = 0.5 * output * decode_speed * constants.stream_seconds(mean_context) * load.decoding();
+    let slowdown_of_others = 0.5 * output * step_speed * constants.stream_seconds(mean_context) * load.decoding();
 
     let foreign_wait = prefill_speed * load.foreign_wait(constants, *work);
     let wait = if terms.wait { within(load.wait_seconds, MAX_INPUT_SECONDS) + foreign_wait } else { 0.0 };
@@ -164,6 +174,12 @@ pub fn estimate(constants: &Constants, knobs: &Knobs, speed: &Speed, load: &Load
 pub fn nominal_first_token(constants: &Constants, speed: &Speed, load: &Load, work: &Work) -> f64 {
     let clock = within(load.wait_seconds, MAX_INPUT_SECONDS) / factor(speed.prefill);
     within(clock + load.foreign_wait(constants, *work) + constants.prefill_seconds(*work), MAX_TERM_SECONDS)
+}
+
+/// Seconds between two tokens of the request if the endpoint had speed 1 and read no prompts meanwhile. What
+/// [`Learner::observe_decode`](crate::learned::Learner::observe_decode) compares with the time the tokens took.
+pub fn nominal_step(constants: &Constants, load: &Load, work: &Work) -> f64 {
+    constants.decode_step_seconds(load.all_requests() + 1.0, load.context() + f64::from(work.prompt_tokens))
 }
 
 impl Terms {
@@ -199,7 +215,7 @@ impl fmt::Display for Terms {
 
 impl Default for Speed {
     fn default() -> Self {
-        Self { prefill: 1.0, decode: 1.0 }
+        Self { prefill: 1.0, decode: 1.0, step: 1.0 }
     }
 }
 

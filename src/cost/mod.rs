@@ -14,18 +14,22 @@
 //! W     = max(clock + foreign, memory)       wait: until the engine begins with this request
 //! clock = seconds of prefill sent here and not yet answered by a first token, less the time since
 //! foreign = f·s·P(avg)                       for the `f` requests others have in the engine's queue
-//! memory  = Down·min(1, max(0, KV + u + O - 0.98·C) / KV)
+//! memory  = Down·min(1, max(0, M + u + O - 0.98·C) / M)
 //!                                            until enough requests have ended for this one's tokens to fit
 //! Down  = O·d·(t0 + a·n + k·KV)              slowdown of me: my `O` tokens, one per step of the engine
-//! Dext  = 0.5·O·d·(a + k·(N + O/2))·n_dec    slowdown of others: what I add to each step of the `n_dec` streams
+//! Dext  = 0.5·O·e·(a + k·(N + O/2))·n_dec    slowdown of others: what I add to each step of the `n_dec` streams
 //! A     = 0.05 or 0                          adapter: loading it, where another endpoint runs it and this one does not
 //! ```
 //!
 //! Of the request ([`Work`]): `N` tokens of prompt, `h` of them cached, `u = N - h`, and `O` tokens of output. Of the
-//! endpoint ([`Load`]): `n` requests, `n_dec` of them past their first token, `KV` tokens of context in memory and room for
-//! `C`. Of the engine ([`Constants`]): `t0` seconds a step takes, `a` more per token, `q` per pair of tokens that attend to
-//! each other, `k` per token of context read. `s` and `d` say how many times slower than that this endpoint is
-//! ([`Speed`], learned by [`Learner`](crate::learned::Learner); 1 for one that nobody has watched).
+//! endpoint ([`Load`]): `n` requests, `n_dec` of them past their first token, `KV` tokens that each step reads for them, `M`
+//! tokens in memory, less than `KV` where prompts share a prefix, and room for `C`. Of the engine ([`Constants`]): `t0`
+//! seconds a step takes, `a` more per token, `q` per pair of tokens that attend to each other, `k` per token of context
+//! read. `s`, `d` and `e` say how many times slower than that this endpoint is
+//! ([`Speed`], learned by [`Learner`](crate::learned::Learner); 1 for one that nobody has watched): at prefills, as a stream
+//! finds it, and per step. `d` is not `e`: streams also stand still while the engine reads the prompts of others, which
+//! makes `d` 3 on a busy fleet whose steps take what the constants say. My own stream will find it so. But what I add to
+//! each step takes the time a step takes, and I am in as many steps as I have tokens.
 //!
 //! * `alpha·P`: a prefill is charged twice. Near saturation the second requests queue for what the first did not find.
 //! * `lambda·n·P`: the stall. While the engine reads my prompt, `n` others get no token.
@@ -68,10 +72,17 @@ mod knobs;
 mod tests;
 
 pub use self::constants::Constants;
-pub use self::estimate::{Load, Speed, Terms, Work, estimate, nominal_first_token};
+pub use self::estimate::{Load, Speed, Terms, Work, estimate, nominal_first_token, nominal_step};
 pub use self::knobs::{Knobs, Switches};
 
 /// A number that is at least 0 and at most `max`; what is no number is 0.
 fn within(number: f64, max: f64) -> f64 {
-    if number > 0.0 { number.min(max) } else { 0.0 }
+    // `f64::min` is a call on wasm32, and this runs ten times for each endpoint.
+    if number > max {
+        max
+    } else if number > 0.0 {
+        number
+    } else {
+        0.0
+    }
 }

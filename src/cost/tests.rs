@@ -3,7 +3,14 @@ use super::*;
 const WORK: Work = Work { prompt_tokens: 8000, cached_tokens: 6000, output_tokens: 300, loads_adapter: false };
 
 fn busy() -> Load {
-    Load { wait_seconds: 1.0, requests: 10, prefilling: 2, context_tokens: 100_000, ..Load::default() }
+    Load {
+        wait_seconds: 1.0,
+        requests: 10,
+        prefilling: 2,
+        context_tokens: 100_000,
+        kv_tokens: 100_000,
+        ..Load::default()
+    }
 }
 
 fn of(load: Load, work: Work) -> Terms {
@@ -69,18 +76,18 @@ fn an_adapter_to_load_costs_its_loading_and_tells_the_learner_nothing() {
 
 #[test]
 fn a_slow_endpoint_costs_more_in_what_it_is_slow_at() {
-    let of = |prefill, decode| {
-        estimate(&Constants::default(), &Knobs::default(), &Speed { prefill, decode }, &busy(), &WORK)
+    let of = |prefill, decode, step| {
+        estimate(&Constants::default(), &Knobs::default(), &Speed { prefill, decode, step }, &busy(), &WORK)
     };
-    let slow = of(2.0, 3.0);
+    let slow = of(2.0, 3.0, 1.5);
     // The wait is in real seconds as it is; only the aversion to it grows.
     assert_near(slow.wait, 1.0 + 0.1 * 0.218);
     assert_near(slow.prefill, 2.0 * 0.218);
     assert_near(slow.stall, 0.1 * 10.0 * 0.218);
     assert_near(slow.slowdown_of_me, 0.1 * 16.209);
-    assert_near(slow.slowdown_of_others, 0.1 * 1.79064);
+    assert_near(slow.slowdown_of_others, 0.1 * 0.89532);
     for odd in [f64::NAN, f64::INFINITY, -1.0, 0.0] {
-        assert_eq!(of(odd, odd), of(1.0, 1.0), "a speed of {odd}");
+        assert_eq!(of(odd, odd, odd), of(1.0, 1.0, 1.0), "a speed of {odd}");
     }
 }
 
@@ -136,7 +143,7 @@ fn the_whole_reads_as_a_sum() {
 
 #[test]
 fn foreign_requests_count_as_the_own_ones_do() {
-    let own = Load { requests: 10, prefilling: 3, context_tokens: 100_000, ..Load::default() };
+    let own = Load { requests: 10, prefilling: 3, context_tokens: 100_000, kv_tokens: 100_000, ..Load::default() };
     let foreign = Load {
         foreign_requests: Some(10),
         foreign_waiting: Some(3),
@@ -190,7 +197,7 @@ fn missing_foreign_context_leaves_the_own() {
 #[test]
 fn missing_capacity_means_memory_is_never_full() {
     for capacity_tokens in [None, Some(0)] {
-        let load = Load { context_tokens: u32::MAX, capacity_tokens, ..busy() };
+        let load = Load { kv_tokens: u32::MAX, capacity_tokens, ..busy() };
         assert_eq!(of(load, WORK).memory_wait, 0.0);
     }
 }
@@ -221,7 +228,8 @@ fn contradictions_count_as_the_nearest_that_is_none() {
 #[test]
 fn the_learner_is_told_seconds_at_speed_one() {
     let load = Load { foreign_waiting: Some(2), mean_prefill_seconds: Some(0.5), ..busy() };
-    let seconds = |prefill| nominal_first_token(&Constants::default(), &Speed { prefill, decode: 1.0 }, &load, &WORK);
+    let seconds =
+        |prefill| nominal_first_token(&Constants::default(), &Speed { prefill, ..Speed::default() }, &load, &WORK);
     assert_near(seconds(1.0), 1.0 + 1.0 + 0.109);
     assert_near(seconds(2.0), 0.5 + 1.0 + 0.109);
     assert_near(seconds(f64::NAN), seconds(1.0));
@@ -266,6 +274,7 @@ impl Random {
             requests: self.count(),
             prefilling: self.count(),
             context_tokens: self.tokens(),
+            kv_tokens: self.tokens(),
             foreign_requests: self.maybe(Self::count),
             foreign_waiting: self.maybe(Self::count),
             foreign_kv_tokens: self.maybe(Self::tokens),
@@ -302,7 +311,7 @@ impl Random {
             mu: self.seconds(),
             terms: Switches::default(),
         };
-        let speed = Speed { prefill: self.seconds(), decode: self.seconds() };
+        let speed = Speed { prefill: self.seconds(), decode: self.seconds(), step: self.seconds() };
         (constants, knobs, speed, self.load(), self.work())
     }
 }
@@ -325,7 +334,7 @@ fn whatever_comes_in_a_sum_of_finite_seconds_comes_out() {
 #[test]
 fn more_work_and_more_load_never_cost_less_and_more_cache_never_costs_more() {
     type Change = fn(&mut Load, &mut Work, u32);
-    let dearer: [(&str, Change); 10] = [
+    let dearer: [(&str, Change); 11] = [
         ("adapters", |_, work, _| work.loads_adapter = true),
         ("prompt", |_, work, more| work.prompt_tokens = work.prompt_tokens.saturating_add(more)),
         ("output", |_, work, more| work.output_tokens = work.output_tokens.saturating_add(more)),
@@ -337,6 +346,7 @@ fn more_work_and_more_load_never_cost_less_and_more_cache_never_costs_more() {
             load.prefilling += more;
         }),
         ("context", |load, _, more| load.context_tokens = load.context_tokens.saturating_add(more)),
+        ("memory", |load, _, more| load.kv_tokens = load.kv_tokens.saturating_add(more)),
         ("foreign streams", |load, _, more| {
             load.foreign_requests = load.foreign_requests.max(load.foreign_waiting).map(|n| n.saturating_add(more));
         }),

@@ -121,8 +121,8 @@ impl HttpContext for Request {
         let _ = abi::remove_header(Headers::Request, DESTINATION);
         let Some(worker) = self.worker.clone() else { return Action::Continue };
         let header = |name| abi::header(Headers::Request, name);
-        let method = header(":method").unwrap_or_default();
-        let dialect = header(":path").and_then(|path| Dialect::of_path(&path)).filter(|_| method == b"POST");
+        let posts = || header(":method").is_some_and(|method| method == b"POST");
+        let dialect = header(":path").and_then(|path| Dialect::of_path(&path)).filter(|_| posts());
         let Some(dialect) = dialect.filter(|_| !end_of_stream && is_plain(header("content-encoding"))) else {
             return self.decide(&worker, dialect, None);
         };

@@ -12,8 +12,10 @@ pub struct Job {
     pub endpoint: EndpointId,
     /// Prompt tokens believed not to be cached there.
     pub uncached_tokens: u32,
-    /// Tokens it adds to the KV cache: what of the prompt is not there already, and the answer expected.
+    /// Tokens that each step of the engine reads for it: its prompt, and the answer expected.
     pub context_tokens: u32,
+    /// Tokens it adds to the KV cache: of these, what is not there already.
+    pub kv_tokens: u32,
     /// Time its uncached prompt is expected to take, in microseconds.
     pub prefill_micros: u32,
     /// How far it moves the clock of the endpoint's prefix cache on, in blocks / 65536.
@@ -29,8 +31,10 @@ pub struct Line {
     pub prefilling: u32,
     /// Uncached prompt tokens of those.
     pub prefill_tokens: u32,
-    /// Tokens that all requests together hold or will hold in the KV cache.
+    /// Tokens that each step reads for all requests; a prefix that they share is read for each.
     pub context_tokens: u32,
+    /// Tokens that they add to the KV cache; a prefix that they share is there once.
+    pub kv_tokens: u32,
     /// Expected prefill time of those without their first token, in microseconds.
     pub prefill_micros: u64,
     /// The virtual clock: when the endpoint is expected to have read all prompts sent to it, in microseconds since the
@@ -63,8 +67,8 @@ pub struct Book {
     lines: Vec<(EndpointId, Line)>,
 }
 
-/// Bytes of a line: id, four 32-bit and three 64-bit amounts.
-const LINE: usize = 48;
+/// Bytes of a line: id, five 32-bit and three 64-bit amounts.
+const LINE: usize = 52;
 
 impl Book {
     /// The line of an endpoint; an empty one if nothing was sent there.
@@ -96,7 +100,7 @@ impl Book {
         let mut bytes = Vec::with_capacity(self.lines.len() * LINE);
         for (EndpointId(id), line) in &self.lines {
             bytes.extend_from_slice(&id.to_le_bytes());
-            for amount in [line.requests, line.prefilling, line.prefill_tokens, line.context_tokens] {
+            for amount in [line.requests, line.prefilling, line.prefill_tokens, line.context_tokens, line.kv_tokens] {
                 bytes.extend_from_slice(&amount.to_le_bytes());
             }
             for amount in [line.prefill_micros, line.free_at_micros, line.clock] {
@@ -110,16 +114,17 @@ impl Book {
         let (lines, rest) = bytes.as_chunks::<LINE>();
         let read = |line: &[u8; LINE]| {
             let (id, rest) = line.split_first_chunk()?;
-            let (narrow, wide) = rest.split_first_chunk::<16>()?;
+            let (narrow, wide) = rest.split_first_chunk::<20>()?;
             let (narrow, _) = narrow.as_chunks::<4>();
             let (wide, _) = wide.as_chunks::<8>();
-            let [requests, prefilling, prefill_tokens, context_tokens] = narrow else { return None };
+            let [requests, prefilling, prefill_tokens, context_tokens, kv_tokens] = narrow else { return None };
             let [prefill_micros, free_at_micros, clock] = wide else { return None };
             let line = Line {
                 requests: u32::from_le_bytes(*requests),
                 prefilling: u32::from_le_bytes(*prefilling),
                 prefill_tokens: u32::from_le_bytes(*prefill_tokens),
                 context_tokens: u32::from_le_bytes(*context_tokens),
+                kv_tokens: u32::from_le_bytes(*kv_tokens),
                 prefill_micros: u64::from_le_bytes(*prefill_micros),
                 free_at_micros: u64::from_le_bytes(*free_at_micros),
                 clock: u64::from_le_bytes(*clock),
@@ -157,6 +162,7 @@ impl Line {
         self.prefilling = self.prefilling.saturating_add(1);
         self.prefill_tokens = self.prefill_tokens.saturating_add(job.uncached_tokens);
         self.context_tokens = self.context_tokens.saturating_add(job.context_tokens);
+        self.kv_tokens = self.kv_tokens.saturating_add(job.kv_tokens);
         self.prefill_micros = self.prefill_micros.saturating_add(job.prefill_micros.into());
         self.free_at_micros = self.free_at_micros.max(micros(now)).saturating_add(job.prefill_micros.into());
         self.clock = self.clock.wrapping_add(job.blocks);
@@ -172,6 +178,7 @@ impl Line {
     fn close(&mut self, job: &Job) {
         self.requests = self.requests.saturating_sub(1);
         self.context_tokens = self.context_tokens.saturating_sub(job.context_tokens);
+        self.kv_tokens = self.kv_tokens.saturating_sub(job.kv_tokens);
     }
 
     fn add(&mut self, other: &Self) {
@@ -179,6 +186,7 @@ impl Line {
         self.prefilling = self.prefilling.saturating_add(other.prefilling);
         self.prefill_tokens = self.prefill_tokens.saturating_add(other.prefill_tokens);
         self.context_tokens = self.context_tokens.saturating_add(other.context_tokens);
+        self.kv_tokens = self.kv_tokens.saturating_add(other.kv_tokens);
         self.prefill_micros = self.prefill_micros.saturating_add(other.prefill_micros);
         self.free_at_micros = self.free_at_micros.max(other.free_at_micros);
     }
@@ -188,6 +196,7 @@ impl Line {
         self.prefilling = self.prefilling.saturating_sub(other.prefilling);
         self.prefill_tokens = self.prefill_tokens.saturating_sub(other.prefill_tokens);
         self.context_tokens = self.context_tokens.saturating_sub(other.context_tokens);
+        self.kv_tokens = self.kv_tokens.saturating_sub(other.kv_tokens);
         self.prefill_micros = self.prefill_micros.saturating_sub(other.prefill_micros);
         self.free_at_micros = self.free_at_micros.min(micros(now).saturating_add(self.prefill_micros));
     }

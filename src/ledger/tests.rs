@@ -12,7 +12,14 @@ fn at(millis: u64) -> Timestamp {
 }
 
 fn job(endpoint: EndpointId) -> Job {
-    Job { endpoint, uncached_tokens: 1000, context_tokens: 1500, prefill_micros: 40_000, blocks: 16 << 16 }
+    Job {
+        endpoint,
+        uncached_tokens: 1000,
+        context_tokens: 1500,
+        kv_tokens: 1200,
+        prefill_micros: 40_000,
+        blocks: 16 << 16,
+    }
 }
 
 fn open(ledger: &mut Ledger, store: &Memory, endpoint: EndpointId, now: Timestamp) -> Entry {
@@ -39,7 +46,10 @@ fn what_one_worker_sends_the_others_see_at_once() {
     let (mut one, two) = (Ledger::new("p", 1), Ledger::new("p", 2));
     let _entry = open(&mut one, &store, A, START);
     let line = two.read(&store).book.line(A);
-    assert_eq!((line.requests, line.prefilling, line.prefill_tokens, line.context_tokens), (1, 1, 1000, 1500));
+    assert_eq!(
+        (line.requests, line.prefilling, line.prefill_tokens, line.context_tokens, line.kv_tokens),
+        (1, 1, 1000, 1500, 1200)
+    );
     assert_eq!(two.read(&store).book.line(B), Line::default());
 }
 
@@ -147,7 +157,7 @@ fn many_workers_and_many_endings_add_up_to_nothing() {
     }
     for (endpoint, line) in workers[0].read(&store).book.lines() {
         assert_eq!((line.requests, line.prefilling, line.prefill_tokens), (0, 0, 0), "{endpoint:?}");
-        assert_eq!((line.context_tokens, line.prefill_micros), (0, 0), "{endpoint:?}");
+        assert_eq!((line.context_tokens, line.kv_tokens, line.prefill_micros), (0, 0, 0), "{endpoint:?}");
     }
 }
 

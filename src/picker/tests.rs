@@ -1,3 +1,5 @@
+use xxhash_rust::xxh3::xxh3_64;
+
 use super::*;
 use crate::config;
 use crate::fleet::Endpoint;
@@ -172,7 +174,7 @@ fn what_others_have_there_counts_once() {
     // The scrape sees our own eight. They are no strangers.
     let own = Reading { waiting: Some(0), running: Some(8), ..Reading::default() };
     picker.refresh(&store, snapshot(7, [idle(), own]), NOW);
-    assert_eq!(picker.foreign[1].requests, Some(0));
+    assert_eq!(picker.pool.foreign[1].requests, Some(0));
     picks.into_iter().for_each(|pick| picker.close(pick.entry, NOW));
 }
 
@@ -183,7 +185,7 @@ fn a_prefix_that_many_share_is_in_the_cache_once() {
     picker.refresh(&store, snapshot(7, [Reading::default(), Reading::default()]), NOW);
     let prompt = read(Dialect::Generate, text("a", 10).as_bytes(), None, picker.blocks());
     let picks: Vec<_> = (0..10).map(|_| picker.pick(&store, Some(&prompt), NOW).unwrap()).collect();
-    let held: u32 = picker.ledger.read(&store).book.lines().map(|(_, line)| line.context_tokens).sum();
+    let held: u32 = picker.ledger.read(&store).book.lines().map(|(_, line)| line.kv_tokens).sum();
     let answers = 10 * picker.learner.expected_output(xxh3_64(b""), None);
     assert!((640..700).contains(&(held - answers)), "{held} with {answers} of answers");
     picks.into_iter().for_each(|pick| picker.close(pick.entry, NOW));

@@ -108,8 +108,11 @@ impl Index {
 
     /// Asks what each of `caches` holds of `chains`. Reads no further than any of them goes.
     pub fn lookup(&self, store: &dyn Store, chains: &[Chain], caches: &[Cache]) -> Lookup {
-        let places = places(caches);
         let mut lookup = Lookup { matched: vec![0; caches.len()], pages: Vec::new() };
+        if chains.is_empty() {
+            return lookup;
+        }
+        let places = places(caches);
         for (number, chain) in chains.iter().enumerate() {
             if lookup.pages.len() >= MAX_PAGES {
                 break;

@@ -1,12 +1,28 @@
 //! filter -> score -> pick.
 //!
-//! A [`Profile`] holds any number of filters and scorers and exactly one picker. Each scorer gives every candidate a
-//! number in 0..=1 or says that it cannot tell; the sum of scores times weights ranks the candidates. Plugins are pure:
-//! whatever they look at is in the [`Request`] and the [`Candidate`]s. Names, formulas and defaults are those of the
-//! Gateway API Inference Extension's endpoint picker, with one difference: what is unknown is not zero. An endpoint a
-//! scorer cannot judge gets the mean of those it can, so it is neither preferred nor shunned for it.
+//! A request comes with one [`Candidate`] for each endpoint that is not draining: what the endpoint told and is not stale,
+//! what this proxy has in flight there, how much of the prompt it is believed to have cached, and what the request would
+//! bring. Then, in a [`Profile`]:
 //!
-//! To add a plugin: a file in `filters/`, `scorers/` or `pickers/`, and a line in [`registry`]'s table.
+//! 1. Endpoints new to the fleet that have their share already are held back (`slow_start`), whatever the profile.
+//! 2. Each **filter** takes candidates out, those that cannot serve the request or should not. A filter that would take out
+//!    all keeps all: a poor choice is better than none.
+//! 3. Each **scorer** gives every candidate that is left a number in 0..=1, or says that it cannot tell. What is unknown is
+//!    not zero: such an endpoint gets the mean of those the scorer can judge, so it is neither preferred nor shunned.
+//! 4. The sum of scores times weights is a candidate's total, and the one **picker** turns totals into an order. The first
+//!    is the pick, those behind it are where the proxy may try again.
+//!
+//! The result is a [`Decision`], which can say in words why it is what it is.
+//!
+//! # Which profile
+//!
+//! [`ready`] has five by name, each with what it is for. The default has one scorer, the expected cost in seconds (see
+//! [`crate::cost`]): a wait, a cached prefix and a full batch are weighed in one unit, so that nobody has to find weights.
+//! A blend of scorers sees the same signals one by one and knows not how many seconds of waiting a cached prompt is worth;
+//! it is for those who come from the Gateway API Inference Extension's endpoint picker, whose names, formulas and defaults
+//! the plugins have.
+//!
+//! Plugins are pure: whatever they look at is in the [`Request`] and the [`Candidate`]s. To add a plugin: a file in `filters/`, `scorers/` or `pickers/`, and a line in [`registry`]'s table.
 
 mod candidate;
 mod decision;

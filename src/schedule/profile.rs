@@ -26,11 +26,12 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// Places `request` on one of `candidates`. Whatever the profile, a newcomer gets no herd.
-    pub fn decide(&self, request: &Request<'_>, mut candidates: Vec<Candidate<'_>>, rng: &mut Rng) -> Decision {
-        hold_back(&mut candidates);
+    /// Places `request` on one of `candidates`; those that a filter takes away are gone then. Whatever the profile, a
+    /// newcomer gets no herd.
+    pub fn decide(&self, request: &Request<'_>, candidates: &mut Vec<Candidate<'_>>, rng: &mut Rng) -> Decision {
+        hold_back(candidates);
         for (_, filter) in &self.filters {
-            filter.filter(request, &mut candidates, rng);
+            filter.filter(request, candidates, rng);
         }
         let mut totals = vec![0.0; candidates.len()];
         let columns: Vec<Vec<Option<f64>>> = self
@@ -38,7 +39,7 @@ impl Profile {
             .iter()
             .map(|Weighted { weight, scorer, .. }| {
                 let mut scores = vec![None; candidates.len()];
-                scorer.score(request, &candidates, &mut scores);
+                scorer.score(request, candidates, &mut scores);
                 add(&mut totals, &scores, *weight);
                 scores
             })

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use serde_json::{Value, json};
 use sim::server::ServerConfig;
-use testbed::Client;
+use testbed::{Client, Fleet};
 
 use crate::{Held, Stack, ask, words};
 
@@ -11,7 +11,7 @@ use crate::{Held, Stack, ask, words};
 async fn a_conversation_stays_with_the_server_that_has_its_prefix() -> Result<()> {
     // Each worker still learns by itself which server has which prefix.
     let servers = ServerConfig { speedup: 20.0, ..ServerConfig::default() };
-    let stack = Stack::with_workers(1, servers, Ok).await?;
+    let stack = Stack::with_workers(1, Fleet::start(4, servers).await?, Ok).await?;
     let mut chats: Vec<_> = (0..8).map(|chat| vec![message("system", &words(chat, 400))]).collect();
     let mut homes = vec![None; chats.len()];
     for turn in 0..4 {
@@ -35,10 +35,17 @@ async fn a_conversation_stays_with_the_server_that_has_its_prefix() -> Result<()
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_adapter_is_served_where_it_is_loaded() -> Result<()> {
+    let only = json!({ "scorers": [{ "type": "lora-affinity-scorer" }], "picker": { "type": "max-score-picker" } });
+    for profile in [only, json!("expected-cost")] {
+        adapters_stay(profile).await?;
+    }
+    Ok(())
+}
+
+async fn adapters_stay(profile: Value) -> Result<()> {
     let adapters: Vec<String> = ["red", "green", "blue", "first"].map(String::from).into();
     let mut servers = ServerConfig { adapters: adapters.clone(), ..ServerConfig::default() };
     servers.engine.max_loras = 2;
-    let profile = json!({ "scorers": [{ "type": "lora-affinity-scorer" }], "picker": { "type": "max-score-picker" } });
     let stack = Stack::with(servers, |bootstrap| bootstrap.setting("/profile", profile)).await?;
     let body =
         |model: &str, prompt: &str, tokens: u32| json!({ "model": model, "prompt": prompt, "max_tokens": tokens });

@@ -5,8 +5,8 @@ use std::time::Instant;
 use anyhow::Result;
 use futures_util::future::{join_all, try_join_all};
 use sim::server::ServerConfig;
-use testbed::Envoy;
 use testbed::envoy::crashing_module;
+use testbed::{Envoy, Fleet};
 
 use crate::{Held, Stack, ask, chat};
 
@@ -20,7 +20,8 @@ fn at_the_servers(stack: &Stack) -> u64 {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_ledger_comes_right_after_a_worker_died() -> Result<()> {
     let module = crashing_module()?;
-    let stack = Stack::with_workers(WORKERS, ServerConfig::default(), |bootstrap| bootstrap.module(&module)).await?;
+    let fleet = Fleet::start(4, ServerConfig::default()).await?;
+    let stack = Stack::with_workers(WORKERS, fleet, |bootstrap| bootstrap.module(&module)).await?;
     // Connections of their own, so that every worker gets some.
     let clients: Vec<_> = (0..24).map(|_| stack.envoy.client()).collect();
     let held = try_join_all(clients.iter().map(|client| Held::open(client, "sim"))).await?;

@@ -10,6 +10,7 @@ mod crash;
 mod destination;
 mod failure;
 mod paths;
+mod profiles;
 mod workers;
 
 use std::net::SocketAddr;
@@ -36,19 +37,18 @@ impl Stack {
 
     /// With other servers or another configuration. Returns when every server has been scraped.
     async fn with(config: ServerConfig, change: impl FnOnce(Bootstrap) -> Result<Bootstrap>) -> Result<Self> {
-        Self::with_workers(2, config, change).await
+        Self::with_workers(2, Fleet::start(4, config).await?, change).await
     }
 
-    /// With another number of Envoy's worker threads.
+    /// Before these servers, with another number of Envoy's worker threads.
     async fn with_workers(
         workers: u32,
-        config: ServerConfig,
+        fleet: Fleet,
         change: impl FnOnce(Bootstrap) -> Result<Bootstrap>,
     ) -> Result<Self> {
-        let fleet = Fleet::start(4, config).await?;
         let envoy = Envoy::start_with(&change(Bootstrap::new(fleet.addresses())?)?, workers).await?;
         // In the first round each server is asked once, in the second all have answered.
-        envoy.picker_stat_reaches("scrapes_read_total", 8).await?;
+        envoy.picker_stat_reaches("scrapes_read_total", 2 * fleet.addresses().len() as u64).await?;
         let client = envoy.client();
         Ok(Self { fleet, envoy, client })
     }

@@ -4,8 +4,10 @@ use std::collections::HashMap;
 
 use anyhow::Result;
 use futures_util::future::try_join_all;
+use reqwest::Method;
 use serde_json::json;
-use sim::server::ServerConfig;
+use sim::server::{ServerConfig, ServerStats};
+use testbed::{Answer, Fleet};
 
 use crate::{Stack, ask, words};
 
@@ -13,7 +15,8 @@ const WORKERS: u32 = 4;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn forty_requests_of_one_instant_spread_evenly_whichever_worker_takes_them() -> Result<()> {
-    let stack = Stack::with_workers(WORKERS, ServerConfig::default(), Ok).await?;
+    let fleet = Fleet::start(4, ServerConfig::default()).await?;
+    let stack = Stack::with_workers(WORKERS, fleet, Ok).await?;
     let requests = (0..40).map(|at| {
         let body = json!({ "model": "sim", "prompt": words(at, 100), "max_tokens": 100 });
         let client = stack.envoy.client();
@@ -29,8 +32,35 @@ async fn forty_requests_of_one_instant_spread_evenly_whichever_worker_takes_them
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_crowd_with_one_prefix_is_spread_over_a_few_servers_that_have_it_cached() -> Result<()> {
+    let fleet = Fleet::start(16, ServerConfig::default()).await?;
+    let stack = Stack::with_workers(WORKERS, fleet, Ok).await?;
+    let prefix = words(0, 8000);
+    let request = |at: usize| {
+        let prompt = format!("{prefix}{}", words(1000 + at, 50));
+        let body = json!({ "model": "sim", "prompt": prompt, "max_tokens": 200 }).to_string();
+        stack.envoy.client().request(Method::POST, "/v1/completions").body(body)
+    };
+    // All are ready before the first one goes.
+    let requests: Vec<_> = (0..200).map(request).collect();
+    for answer in try_join_all(requests.into_iter().map(Answer::to)).await? {
+        assert_eq!(answer.status, 200, "{answer:?}");
+    }
+    let stats: Vec<_> = stack.fleet.stats().into_iter().flatten().collect();
+    let most: Vec<_> = stats.iter().map(|stats| stats.most_in_flight).filter(|most| *most > 0).collect();
+    let sum = |tokens: fn(&ServerStats) -> u64| stats.iter().map(tokens).sum::<u64>() as f64;
+    let hits = sum(|stats| stats.cached_tokens) / sum(|stats| stats.prompt_tokens);
+    println!("at most {most:?} in flight, {hits:.3} of the prompts cached");
+    assert!(hits >= 0.9, "{hits}");
+    let mean = most.iter().sum::<usize>() / most.len();
+    assert!((2..16).contains(&most.len()) && most.iter().all(|most| *most <= 2 * mean), "{most:?}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_conversation_stays_whichever_worker_takes_its_next_turn() -> Result<()> {
-    let stack = Stack::with_workers(WORKERS, ServerConfig::default(), |bootstrap| {
+    let fleet = Fleet::start(4, ServerConfig::default()).await?;
+    let stack = Stack::with_workers(WORKERS, fleet, |bootstrap| {
         bootstrap.setting(
             "/profile",
             json!({ "scorers": [{ "type": "prefix-cache-scorer" }], "picker": { "type": "max-score-picker" } }),

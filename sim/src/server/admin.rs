@@ -32,6 +32,8 @@ pub struct ServerStats {
     pub waiting: usize,
     /// Running and waiting right now.
     pub in_flight: usize,
+    /// The most that were running and waiting at one time.
+    pub most_in_flight: usize,
     /// Share of KV blocks in use, as the metrics show it.
     pub kv_usage: f64,
 }
@@ -48,6 +50,7 @@ impl ServerStats {
             running: observed.stats.running,
             waiting: observed.stats.waiting,
             in_flight: observed.in_flight,
+            most_in_flight: observed.most_in_flight,
             kv_usage: observed.stats.kv_usage,
         }
     }

@@ -30,6 +30,7 @@ struct Inner {
     requests: u64,
     prompt_tokens: u64,
     cached_tokens: u64,
+    most_in_flight: usize,
 }
 
 /// A generated token.
@@ -57,6 +58,7 @@ pub(crate) struct Observed {
     pub(crate) prompt_tokens: u64,
     pub(crate) cached_tokens: u64,
     pub(crate) in_flight: usize,
+    pub(crate) most_in_flight: usize,
 }
 
 impl LiveEngine {
@@ -73,6 +75,7 @@ impl LiveEngine {
             requests: 0,
             prompt_tokens: 0,
             cached_tokens: 0,
+            most_in_flight: 0,
         };
         let speedup = if speedup.is_finite() && speedup > 0.0 { speedup } else { 1.0 };
         Self { inner: Arc::new(Mutex::new(inner)), wake: Arc::default(), started: Instant::now(), speedup }
@@ -121,6 +124,7 @@ impl LiveEngine {
             inner.requests += 1;
             generation.ids.push(id);
         }
+        inner.most_in_flight = inner.most_in_flight.max(inner.engine.in_flight());
         drop(inner);
         self.wake.notify_one();
         Ok(generation)
@@ -137,6 +141,7 @@ impl LiveEngine {
             prompt_tokens: inner.prompt_tokens,
             cached_tokens: inner.cached_tokens,
             in_flight: inner.engine.in_flight(),
+            most_in_flight: inner.most_in_flight,
         }
     }
 
@@ -146,6 +151,7 @@ impl LiveEngine {
         inner.engine.reset();
         inner.histograms = Histograms::default();
         (inner.requests, inner.prompt_tokens, inner.cached_tokens) = (0, 0, 0);
+        inner.most_in_flight = inner.engine.in_flight();
     }
 
     fn abort(&self, ids: &[RequestId]) {

@@ -255,6 +255,7 @@ async fn health_version_and_statistics() {
     post(&server, "/v1/chat/completions", &chat("hello", 3)).await;
     let stats = json_of(get(&server, "/sim/stats").await).await;
     assert_eq!((&stats["requests"], &stats["finished"], &stats["in_flight"]), (&json!(1), &json!(1), &json!(0)));
+    assert_eq!(stats["most_in_flight"], 1);
     post(&server, "/sim/reset", &json!({})).await;
     assert_eq!(json_of(get(&server, "/sim/stats").await).await["requests"], 0);
     server.stop().await;

@@ -64,6 +64,11 @@ impl Envoy {
         self.admin_address
     }
 
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.process.lock().unwrap_or_else(PoisonError::into_inner).id()
+    }
+
     /// A client of this Envoy.
     pub fn client(&self) -> Client {
         Client::new(self.listener)

@@ -169,10 +169,7 @@ impl RuleKind {
             Self::Dynamo16 => tracked(dynamo::KvRouter::new(16.0, fleet.engines()), fleet, worker),
             Self::Lmetric => tracked(lmetric::Lmetric, fleet, worker),
             Self::WaitAndPrefill => tracked(wait_and_prefill::rule(fleet), fleet, worker),
-            Self::Reference => {
-                let weights = reference::Weights { prior: !fleet.sees_all(), ..reference::Weights::default() };
-                tracked(reference::Reference::new(weights, fleet.sees_all(), fleet), fleet, worker)
-            }
+            Self::Reference => tracked(reference::Reference::new(Default::default(), fleet), fleet, worker),
             Self::Picker => return None,
         })
     }

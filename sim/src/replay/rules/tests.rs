@@ -153,7 +153,7 @@ fn wait_and_prefill_takes_the_soonest_first_token() {
 #[test]
 fn the_reference_spares_those_that_are_decoding() {
     let fleet = fleet();
-    let mut rule = reference::Reference::new(reference::Weights::default(), false, &fleet);
+    let mut rule = reference::Reference::new(reference::Weights::default(), &fleet);
     for id in 0..40 {
         choose(&mut rule, &[holding(50), holding(50)]);
         rule.placed(id, &prompt(), 0);
@@ -166,7 +166,7 @@ fn the_reference_spares_those_that_are_decoding() {
 #[test]
 fn load_of_others_is_what_a_scrape_shows_beyond_the_book() {
     let fleet = fleet();
-    let mut rule = reference::Reference::new(reference::Weights::default(), false, &fleet);
+    let mut rule = reference::Reference::new(reference::Weights::default(), &fleet);
     rule.scraped(0, &Gauges { running: 30, waiting: 5, kv_usage: 0.5, at: 0.0 });
     assert_eq!(choose(&mut rule, &[holding(30), holding(0)]), 1);
     rule.scraped(0, &Gauges::default());

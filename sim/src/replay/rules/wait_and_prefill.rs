@@ -3,9 +3,8 @@
 use super::Fleet;
 use super::reference::{Reference, Weights};
 
-/// The corner of the expected cost at which only the wait and the own prefill count. It believes its model: learning
-/// makes this rule worse, as slopes learned where it herds are too steep.
+/// The corner of the expected cost at which only the wait and the own prefill count.
 pub(super) fn rule(fleet: &Fleet) -> Reference {
-    let weights = Weights { length: 0.0, prefill: 1.0, batch: 0.0, decode: 0.0, memory: 0.0, prior: false };
-    Reference::new(weights, false, fleet)
+    let weights = Weights { length: 0.0, prefill: 1.0, batch: 0.0, decode: 0.0, memory: 0.0 };
+    Reference::new(weights, fleet)
 }

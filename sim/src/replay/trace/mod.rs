@@ -60,8 +60,6 @@ pub struct Call {
     pub engine: engine::Prompt,
     /// The prompt as a router sees it.
     pub prompt: Arc<prompt::Prompt>,
-    /// Blocks of the router's chain that hold the beginning up to the end of the first user message.
-    pub opening: usize,
 }
 
 /// When a call is made.
@@ -129,7 +127,6 @@ impl Call {
             start,
             output,
             engine: engine::Prompt { tokens, hashes: text::block_hashes(&whole, ENGINE_BLOCK).into() },
-            opening: (opening as usize).min(router.len()),
             prompt: Arc::new(prompt::Prompt {
                 opening: self::opening(&router, opening as usize),
                 chains: vec![Chain { hashes: router, tokens }],

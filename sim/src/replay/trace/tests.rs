@@ -22,7 +22,7 @@ fn a_mooncake_line_is_a_prompt_in_blocks_of_512() {
     assert_eq!((first.hashes().len(), second.hashes().len()), (17, 18));
     let shared = first.hashes().iter().zip(second.hashes()).take_while(|(a, b)| a == b).count();
     assert_eq!(shared, 16, "two blocks of 512");
-    assert_eq!(first.opening, 16);
+    assert_eq!(first.prompt.opening.map(|opening| opening.whole), Some(first.hashes()[15]));
 }
 
 #[test]

@@ -1,0 +1,52 @@
+//! What direct clients and other gateways have at an endpoint.
+
+use crate::clock::Timestamp;
+use crate::cost::Load;
+use crate::fleet::Endpoint;
+use crate::ledger::Line;
+use crate::schedule::Candidate;
+
+/// What the server told less what this proxy had there then. To take the greater of the two instead would count what was
+/// sent since the scrape twice.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Foreign {
+    pub(super) requests: Option<u32>,
+    waiting: Option<u32>,
+    kv_tokens: Option<u32>,
+}
+
+impl Foreign {
+    /// `told` is what the server told lately, `own` what this proxy has there.
+    pub(super) fn of(told: &Candidate<'_>, endpoint: &Endpoint, own: &Line) -> Self {
+        let requests = told.running.zip(told.waiting).map(|(running, waiting)| running.saturating_add(waiting));
+        let used = told.kv_usage.zip(endpoint.signals.capacity_tokens());
+        Self {
+            requests: requests.map(|requests| requests.saturating_sub(own.requests)),
+            waiting: told.waiting.map(|waiting| waiting.saturating_sub(own.prefilling)),
+            kv_tokens: used.map(|(share, capacity)| ((share * capacity as f64) as u32).saturating_sub(own.kv_tokens)),
+        }
+    }
+
+    /// All that is there. `mean_prefill_seconds` is for the requests of others that wait.
+    pub(super) fn load(
+        self,
+        own: &Line,
+        endpoint: &Endpoint,
+        mean_prefill_seconds: Option<f64>,
+        now: Timestamp,
+    ) -> Load {
+        let capacity = endpoint.signals.capacity_tokens();
+        Load {
+            wait_seconds: own.wait_seconds(now),
+            requests: own.requests,
+            prefilling: own.prefilling,
+            context_tokens: own.context_tokens,
+            kv_tokens: own.kv_tokens,
+            foreign_requests: self.requests,
+            foreign_waiting: self.waiting,
+            foreign_kv_tokens: self.kv_tokens,
+            capacity_tokens: capacity.map(|tokens| u32::try_from(tokens).unwrap_or(u32::MAX)),
+            mean_prefill_seconds,
+        }
+    }
+}

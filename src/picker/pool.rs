@@ -1,0 +1,160 @@
+//! The configured endpoints as one worker knows them.
+
+use std::rc::Rc;
+
+use super::asked::Asked;
+use super::foreign::Foreign;
+use crate::clock::Timestamp;
+use crate::config::Config;
+use crate::cost::Work;
+use crate::fleet::{Endpoint, Health, Signals};
+use crate::id::EndpointId;
+use crate::learned::Learner;
+use crate::ledger::Book;
+use crate::prefix::{Belief, Cache, Lookup};
+use crate::rendezvous::Homes;
+use crate::schedule::{Candidate, warmth};
+
+#[derive(Debug)]
+pub(super) struct Pool {
+    config: Rc<Config>,
+    /// In the order of the configuration, with what the snapshot says of them.
+    endpoints: Vec<Endpoint>,
+    pub(super) ids: Vec<EndpointId>,
+    /// What others than this proxy have at each.
+    pub(super) foreign: Vec<Foreign>,
+}
+
+impl Pool {
+    pub(super) fn new(config: Rc<Config>) -> Self {
+        let targets = config.pool.endpoints.iter();
+        let endpoints = targets.map(|target| Endpoint::new(target.address)).collect();
+        Self { config, endpoints, ids: Vec::new(), foreign: Vec::new() }
+    }
+
+    /// Takes over what a snapshot says. An endpoint that it lacks is one of which nothing is known, one that it has too many
+    /// is not ours.
+    pub(super) fn renew(&mut self, mut told: Vec<Endpoint>) {
+        for (at, endpoint) in self.endpoints.iter_mut().enumerate() {
+            // Mostly both lists are the same.
+            let same = told.get(at).is_some_and(|told| told.address == endpoint.address);
+            let at = if same { Some(at) } else { told.iter().position(|told| told.address == endpoint.address) };
+            match at.and_then(|at| told.get_mut(at)) {
+                Some(told) => std::mem::swap(endpoint, told),
+                None => {
+                    *endpoint = Endpoint { health: Health::Assumed, signals: Signals::default(), ..endpoint.clone() }
+                }
+            }
+        }
+        self.ids = self.endpoints.iter().map(Endpoint::id).collect();
+    }
+
+    /// Compares what the servers told with what this proxy has there.
+    pub(super) fn tell_apart(&mut self, book: &Book, now: Timestamp) {
+        let known = self.endpoints.iter().zip(&self.ids);
+        let foreign = known.map(|(endpoint, id)| Foreign::of(&self.told(endpoint, now), endpoint, &book.line(*id)));
+        self.foreign = foreign.collect();
+    }
+
+    pub(super) fn position(&self, address: &[u8]) -> Option<usize> {
+        self.endpoints.iter().position(|endpoint| endpoint.address.as_bytes() == address)
+    }
+
+    pub(super) fn caches(&self, book: &Book, learner: &Learner) -> Vec<Cache> {
+        let known = self.endpoints.iter().zip(&self.ids);
+        let cache = |(endpoint, id): (&Endpoint, &EndpointId)| {
+            // In our blocks, the index's unit.
+            let told = endpoint.signals.capacity_tokens().map(|tokens| tokens / u64::from(self.block_tokens()));
+            let assumed = told.map_or(self.config.prefix.capacity_blocks, |n| u32::try_from(n).unwrap_or(u32::MAX));
+            let capacity = learner.cache(*id).capacity(assumed, told.is_some());
+            Cache { endpoint: *id, clock: book.line(*id).clock, capacity }
+        };
+        known.map(cache).collect()
+    }
+
+    /// Those that take requests, as this one sees them.
+    pub(super) fn candidates<'a>(
+        &'a self,
+        asked: &Asked<'_>,
+        lookup: &Lookup,
+        book: &Book,
+        learner: &Learner,
+        now: Timestamp,
+    ) -> Vec<Candidate<'a>> {
+        let homes = self.homes(asked);
+        let mean_prefill = learner.mean_prefill();
+        let known = self.endpoints.iter().zip(&self.ids).zip(&lookup.matched).enumerate();
+        let candidate = |(index, ((endpoint, id), matched)): (usize, ((&'a Endpoint, &EndpointId), &u32))| {
+            let line = book.line(*id);
+            let foreign = self.foreign.get(index).copied().unwrap_or_default();
+            let cached = matched.saturating_mul(self.block_tokens()).max(homes.believed(index));
+            Candidate {
+                index,
+                in_flight: line.requests,
+                in_flight_tokens: line.prefill_tokens,
+                matched_blocks: *matched,
+                warmth: warmth(endpoint.joined, self.config.pool.warmup, now),
+                speed: learner.speed(*id),
+                load: foreign.load(&line, endpoint, mean_prefill, now),
+                work: Work {
+                    prompt_tokens: asked.tokens,
+                    cached_tokens: cached.min(asked.tokens),
+                    output_tokens: asked.output_tokens,
+                    loads_adapter: false,
+                },
+                ..self.told(endpoint, now)
+            }
+        };
+        let mut candidates: Vec<_> = known.filter(|(index, _)| !self.drains(*index)).map(candidate).collect();
+        // Only a name that some endpoint runs is known to be an adapter's.
+        let runs =
+            |candidate: &Candidate<'_>| candidate.lora.zip(asked.model).is_some_and(|(lora, model)| lora.runs(model));
+        if candidates.iter().any(runs) {
+            candidates.iter_mut().for_each(|candidate| candidate.work.loads_adapter = !runs(candidate));
+        }
+        candidates
+    }
+
+    /// What the index says of a prompt where it goes, to be compared with what the answer says.
+    pub(super) fn belief(
+        &self,
+        asked: &Asked<'_>,
+        lookup: &Lookup,
+        at: usize,
+        cache: &Cache,
+        book: &Book,
+    ) -> Option<Belief> {
+        let ([chain], signals) = (asked.chains, &self.endpoints.get(at)?.signals) else { return None };
+        let tokens = self.block_tokens();
+        Some(Belief {
+            told: signals.capacity_tokens().is_some(),
+            pending: book.line(cache.endpoint).prefill_tokens / tokens,
+            prompt: asked.tokens as f32 / tokens as f32,
+            grain: signals.block_size.map_or(1, |size| size.value.div_ceil(tokens).max(1)),
+            ..lookup.belief(chain, cache)
+        })
+    }
+
+    /// Where the prompt is believed to be cached although this worker did not see it sent there.
+    fn homes(&self, asked: &Asked<'_>) -> Homes {
+        let unseen = asked.prompt.filter(|_| !self.config.sees_all());
+        let open = self
+            .endpoints
+            .iter()
+            .enumerate()
+            .filter(|(index, endpoint)| endpoint.health != Health::Unreachable && !self.drains(*index));
+        unseen.map(|prompt| Homes::of(prompt, open)).unwrap_or_default()
+    }
+
+    fn told<'a>(&self, endpoint: &'a Endpoint, now: Timestamp) -> Candidate<'a> {
+        Candidate::of(endpoint, now, self.config.scrape.stale_after)
+    }
+
+    fn drains(&self, index: usize) -> bool {
+        self.config.pool.endpoints.get(index).is_some_and(|target| target.draining)
+    }
+
+    fn block_tokens(&self) -> u32 {
+        self.config.prefix.block_tokens.max(1)
+    }
+}
