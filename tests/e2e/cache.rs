@@ -7,6 +7,7 @@ use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use sim::engine;
 use sim::server::ServerConfig;
+use testbed::Fleet;
 
 use crate::{Stack, ask, words};
 
@@ -16,7 +17,7 @@ const ROUNDS: usize = 200;
 /// Where the cached prefix decides, and one worker.
 async fn by_prefix(servers: ServerConfig) -> Result<Stack> {
     let profile = json!({ "scorers": [{ "type": "prefix-cache-scorer" }], "picker": { "type": "max-score-picker" } });
-    Stack::with_workers(1, servers, |bootstrap| bootstrap.setting("/profile", profile)).await
+    Stack::with_workers(1, Fleet::start(4, servers).await?, |bootstrap| bootstrap.setting("/profile", profile)).await
 }
 
 /// Asks about a text of some 900 tokens. The server that answers and how many of these it had in its cache.
