@@ -29,8 +29,8 @@ pub(super) struct WrittenPrefix {
     block_tokens: Whole<16, 1024>,
     /// How many blocks of a prompt are looked at. What lies beyond them counts as not cached.
     max_blocks: Whole<1, 65_536>,
-    /// How many blocks, of `block_tokens` each, the cache of one server holds that does not tell its own size. The
-    /// default is as many as make 500,000 tokens: 7812 blocks of 64.
+    /// How many blocks, of `block_tokens` each, the cache of one server holds that does not tell its own size,
+    /// until its answers show better. The default is as many as make 500,000 tokens: 7812 blocks of 64.
     #[cfg_attr(feature = "schema", schemars(extend("default" = 7812)))]
     capacity_blocks: Option<Whole<1, 16_777_216>>,
     /// About how many blocks are remembered, over all servers and for all workers together. Takes at most 4 KB of shared data

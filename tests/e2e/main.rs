@@ -3,6 +3,7 @@
 
 mod affinity;
 mod bodies;
+mod cache;
 mod churn;
 mod configuration;
 mod crash;

@@ -70,6 +70,7 @@ impl Serve {
             adapters: self.adapters,
             enforce_models: !self.any_model && self.flavor != Flavor::LlamaCpp,
             engine,
+            claimed_blocks: None,
             speedup: self.speedup,
             default_max_tokens: self.default_max_tokens,
         }

@@ -51,6 +51,8 @@ pub struct ServerConfig {
     pub enforce_models: bool,
     /// The engine. With adapters and `max_loras` 0 it gets one slot, vLLM's default.
     pub engine: engine::Config,
+    /// KV blocks that the metrics page tells of, if not those of the engine.
+    pub claimed_blocks: Option<u32>,
     /// Virtual seconds per wall second.
     pub speedup: f64,
     /// Tokens in an answer where the request sets no limit; then it ends by itself ("stop").
@@ -66,6 +68,7 @@ impl Default for ServerConfig {
             adapters: Vec::new(),
             enforce_models: true,
             engine: engine::Config::default(),
+            claimed_blocks: None,
             speedup: 1.0,
             default_max_tokens: 128,
         }
@@ -106,7 +109,10 @@ impl Server {
             engine: engine.clone(),
             context_len: engine_config.context_len(),
             block_size: engine_config.block_size,
-            config: engine_config,
+            config: engine::Config {
+                num_gpu_blocks: config.claimed_blocks.unwrap_or(engine_config.num_gpu_blocks),
+                ..engine_config
+            },
             models: Models { base: config.models, adapters: config.adapters, enforce: config.enforce_models },
             faults: Faults::default(),
             default_max_tokens: config.default_max_tokens,
