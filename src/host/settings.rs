@@ -6,7 +6,7 @@
 use prost::Message;
 use prost_types::value::Kind;
 use prost_types::{Struct, Value};
-use serde_json::{Number, Value as Json};
+use serde_json::{Map, Number, Value as Json};
 
 /// Up to here every integer has a double of its own.
 const MAX_INTEGER: f64 = 9_007_199_254_740_992.0;
@@ -23,7 +23,11 @@ pub(super) fn json(passed: Vec<u8>) -> Vec<u8> {
 }
 
 fn object(from: Struct) -> Json {
-    Json::Object(from.fields.into_iter().map(|(name, value)| (name, any(value))).collect())
+    let mut object = Map::new();
+    for (name, value) in from.fields {
+        object.insert(name, any(value));
+    }
+    Json::Object(object)
 }
 
 fn any(from: Value) -> Json {

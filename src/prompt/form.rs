@@ -385,10 +385,14 @@ impl<const N: usize> Table<N> {
                 others.push((key, value));
             }
         });
-        if others.len() <= MAX_SORTED {
-            others.sort_by(|(one, _), (other, _)| one.raw.cmp(other.raw));
-        }
+        sort(&mut others);
         Record { fields, others }
+    }
+}
+
+fn sort(members: &mut [(Text<'_>, Value<'_>)]) {
+    if members.len() <= MAX_SORTED {
+        members.sort_by(|(one, _), (other, _)| one.raw.cmp(other.raw));
     }
 }
 

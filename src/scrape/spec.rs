@@ -57,12 +57,12 @@ pub(super) struct Metric {
 impl EngineSpec {
     /// The metrics of a known engine.
     pub fn builtin(engine: Engine) -> Self {
-        Self::new(engine.metrics())
+        Self::new(engine.metrics().collect())
     }
 
     /// The metrics of all known engines at once: no two engines share a name, so the text tells which one it is from.
     pub fn auto() -> Self {
-        Self::new(Engine::ALL.into_iter().flat_map(Engine::metrics))
+        Self::new(Engine::ALL.into_iter().flat_map(Engine::metrics).collect())
     }
 
     /// Metrics under other names. Names are matched as they stand in the samples, a `_total` included.
@@ -76,10 +76,10 @@ impl EngineSpec {
             (SignalKind::NumBlocks, num_blocks),
             (SignalKind::Lora, lora),
         ];
-        Self::new(rows.into_iter().filter_map(|(kind, spec)| Some((kind, spec?))))
+        Self::new(rows.into_iter().filter_map(|(kind, spec)| Some((kind, spec?))).collect())
     }
 
-    fn new(rows: impl Iterator<Item = (SignalKind, MetricSpec)>) -> Self {
+    fn new(rows: Vec<(SignalKind, MetricSpec)>) -> Self {
         let mut metrics = Vec::new();
         let mut filter = NameFilter::default();
         let mut named: Vec<(Box<[u8]>, Source)> = Vec::new();
