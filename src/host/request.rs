@@ -163,9 +163,9 @@ impl HttpContext for Request {
             let mut picker = worker.picker.borrow_mut();
             placed.entry = picker.moved(&*worker.store, placed.entry, &chains, &served, abi::now());
         }
-        // Nothing was foretold of another server.
-        if placed.tells && !elsewhere {
-            let header = |name| abi::header(Headers::Response, name);
+        let header = |name| abi::header(Headers::Response, name);
+        // Nothing was foretold of another server, nor of how soon one refuses.
+        if placed.tells && !elsewhere && header(":status").as_deref() == Some(b"200") {
             let framing = header("content-type")
                 .and_then(|media_type| Framing::of_headers(&media_type, header("content-encoding").as_deref()));
             placed.streams = framing == Some(Framing::EventStream);

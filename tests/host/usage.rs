@@ -73,9 +73,22 @@ fn answers_that_say_nothing_of_use_are_not_read() {
     ] {
         let request = worker.send(request);
         let before = reads(&request);
-        request.answers_with(&headers);
+        request.answers_with(&[&[(":status", &b"200"[..])], headers.as_slice()].concat());
         request.says(&usage(0));
         assert_eq!(reads(&request), before, "{headers:?}");
+        request.finishes();
+    }
+}
+
+#[test]
+fn how_soon_a_server_refuses_says_nothing_of_how_fast_it_is() {
+    let (_proxy, worker) = ready(pool(2));
+    for status in [b"429", b"503", b"400"] {
+        let request = worker.post(CHAT, chat(&["hello"]));
+        request.answers_with(&[(":status", status), ("content-type", b"text/event-stream")]);
+        let before = reads(&request);
+        request.says(&format!("data: {}\n\n", usage(0)));
+        assert_eq!(reads(&request), before);
         request.finishes();
     }
 }
