@@ -9,6 +9,7 @@ pub mod config;
 pub mod cost;
 pub mod envelope;
 pub mod fleet;
+pub mod headers;
 #[cfg(feature = "host")]
 pub mod host;
 pub mod id;

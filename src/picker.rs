@@ -17,6 +17,7 @@ use crate::clock::Timestamp;
 use crate::config::Config;
 use crate::cost::{Constants, Work, nominal_first_token, nominal_step};
 use crate::fleet::Snapshot;
+use crate::headers::Headers;
 use crate::learned::Learner;
 use crate::ledger::{Entry, Job, Ledger};
 use crate::prefix::{Belief, Cache, Index};
@@ -42,6 +43,15 @@ pub struct Picker {
     /// Goes on by one with each request.
     turn: u64,
     rng: Rng,
+}
+
+/// A request to place. Default: one without a body to look at.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Ask<'a> {
+    /// What its body asks for.
+    pub prompt: Option<&'a Prompt>,
+    /// Its headers, as far as they matter.
+    pub headers: &'a Headers,
 }
 
 /// A placed request.
@@ -124,17 +134,22 @@ impl Picker {
         self.pool.tell_apart(&self.ledger.read(store).book, now);
     }
 
-    /// Places a request; `prompt` is `None` for one without a body to look at.
-    pub fn pick(&mut self, store: &dyn Store, prompt: Option<&Prompt>, now: Timestamp) -> Result<Pick, NoPick> {
+    /// Places a request.
+    pub fn pick(&mut self, store: &dyn Store, ask: Ask<'_>, now: Timestamp) -> Result<Pick, NoPick> {
         self.version.ok_or(NoPick::NoSnapshot)?;
-        let asked = Asked::of(prompt, &self.learner);
+        let asked = Asked::of(ask.prompt, &self.learner);
         let draft = self.ledger.read(store);
         let caches = self.pool.caches(&draft.book, &self.learner);
         let lookup = self.index.lookup(store, asked.chains, &caches);
 
         let mut candidates = self.pool.candidates(&asked, &lookup, &draft.book, &self.learner, now);
-        let request =
-            Request { model: asked.model, blocks: asked.blocks, block_tokens: self.blocks.tokens, turn: self.turn };
+        let request = Request {
+            model: asked.model,
+            blocks: asked.blocks,
+            block_tokens: self.blocks.tokens,
+            headers: ask.headers,
+            turn: self.turn,
+        };
         self.turn = self.turn.wrapping_add(1);
         let decision = self.config.profile.decide(&request, &mut candidates, &mut self.rng);
         let first = decision.ranked.first().ok_or(NoPick::AllFilteredOut)?.index;
@@ -210,6 +225,12 @@ impl Picker {
     pub fn tick(&mut self, store: &dyn Store, now: Timestamp) {
         self.ledger.tick(store, now);
         self.learner.tick(store, &self.pool.ids, now);
+    }
+}
+
+impl<'a> From<Option<&'a Prompt>> for Ask<'a> {
+    fn from(prompt: Option<&'a Prompt>) -> Self {
+        Self { prompt, ..Self::default() }
     }
 }
 

@@ -66,6 +66,8 @@ pub struct Config {
     pub profile: Profile,
     /// Who is told of each decision.
     pub explain: Explain,
+    /// The request headers that matter to where a request goes, in lower case.
+    pub request_headers: Vec<Box<str>>,
 }
 
 impl Config {
@@ -168,6 +170,7 @@ pub fn load(json: &[u8]) -> Result<Config, ConfigError> {
     let written: Written = strict::parse(json)?;
     let engines =
         Engines::resolve(&written.scrape.engines).map_err(|error| error.within("engines").within("scrape"))?;
+    let profile = written.profile.resolve().map_err(|error| error.within("profile"))?;
     Ok(Config {
         pool: written.pool.resolve(&engines).map_err(|error| error.within("pool"))?,
         scrape: written.scrape.resolve().map_err(|error| error.within("scrape"))?,
@@ -177,6 +180,7 @@ pub fn load(json: &[u8]) -> Result<Config, ConfigError> {
         explain: written.explain,
         gateways: written.gateways.get(),
         failure_mode: written.failure_mode,
-        profile: written.profile.resolve().map_err(|error| error.within("profile"))?,
+        request_headers: profile.headers().into_iter().map(Into::into).collect(),
+        profile,
     })
 }

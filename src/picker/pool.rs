@@ -87,9 +87,11 @@ impl Pool {
         let candidate = |(index, ((endpoint, id), matched)): (usize, ((&'a Endpoint, &EndpointId), &u32))| {
             let line = book.line(*id);
             let foreign = self.foreign.get(index).copied().unwrap_or_default();
+            let told = self.told(endpoint, now);
             let cached = matched.saturating_mul(self.block_tokens()).max(homes.believed(index));
             Candidate {
                 index,
+                labels: self.config.pool.endpoints.get(index).map_or(told.labels, |target| &target.labels),
                 in_flight: line.requests,
                 in_flight_tokens: line.prefill_tokens,
                 matched_blocks: *matched,
@@ -102,7 +104,7 @@ impl Pool {
                     output_tokens: asked.output_tokens,
                     loads_adapter: false,
                 },
-                ..self.told(endpoint, now)
+                ..told
             }
         };
         let mut candidates: Vec<_> = known.filter(|(index, _)| !self.drains(*index)).map(candidate).collect();

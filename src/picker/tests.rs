@@ -35,7 +35,7 @@ fn snapshot(seed: u64, readings: [Reading; 2]) -> Snapshot {
 
 fn ask(picker: &mut Picker, store: &Memory, body: &str) -> Ranked {
     let prompt = read(Dialect::Generate, body.as_bytes(), None, picker.blocks());
-    let Pick { decision, entry, .. } = picker.pick(store, Some(&prompt), NOW).unwrap();
+    let Pick { decision, entry, .. } = picker.pick(store, Some(&prompt).into(), NOW).unwrap();
     picker.close(entry, NOW);
     decision.ranked.into_iter().next().unwrap()
 }
@@ -47,7 +47,7 @@ fn text(name: &str, blocks: usize) -> String {
 #[test]
 fn nothing_is_placed_before_anything_is_known() {
     let mut picker = picker("queue-scorer", 1);
-    assert_eq!(picker.pick(&Memory::default(), None, NOW).unwrap_err(), NoPick::NoSnapshot);
+    assert_eq!(picker.pick(&Memory::default(), Ask::default(), NOW).unwrap_err(), NoPick::NoSnapshot);
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn what_others_have_there_counts_once() {
     let idle = || Reading { waiting: Some(0), running: Some(0), ..Reading::default() };
     picker.refresh(&store, snapshot(7, [busy, idle()]), NOW);
     let asked = prompt(&picker);
-    let picks: Vec<_> = (0..8).map(|_| picker.pick(&store, Some(&asked), NOW).unwrap()).collect();
+    let picks: Vec<_> = (0..8).map(|_| picker.pick(&store, Some(&asked).into(), NOW).unwrap()).collect();
     assert!(picks.iter().all(|pick| pick.decision.ranked[0].index == 1), "the queue of others is a wait");
     // The scrape sees our own eight. They are no strangers.
     let own = Reading { waiting: Some(0), running: Some(8), ..Reading::default() };
@@ -184,7 +184,7 @@ fn a_prefix_that_many_share_is_in_the_cache_once() {
     let mut picker = picker("prefix-cache-scorer", 1);
     picker.refresh(&store, snapshot(7, [Reading::default(), Reading::default()]), NOW);
     let prompt = read(Dialect::Generate, text("a", 10).as_bytes(), None, picker.blocks());
-    let picks: Vec<_> = (0..10).map(|_| picker.pick(&store, Some(&prompt), NOW).unwrap()).collect();
+    let picks: Vec<_> = (0..10).map(|_| picker.pick(&store, Some(&prompt).into(), NOW).unwrap()).collect();
     let held: u32 = picker.ledger.read(&store).book.lines().map(|(_, line)| line.kv_tokens).sum();
     let answers = 10 * picker.learner.expected_output(xxh3_64(b""), None);
     assert!((640..700).contains(&(held - answers)), "{held} with {answers} of answers");
@@ -195,7 +195,7 @@ fn a_prefix_that_many_share_is_in_the_cache_once() {
 fn a_draining_server_gets_no_new_request_and_its_streams_go_on() {
     let (store, mut before) = (Memory::default(), picker("active-request-scorer", 1));
     before.refresh(&store, snapshot(7, [Reading::default(), Reading::default()]), NOW);
-    let streams: Vec<_> = (0..2).map(|_| before.pick(&store, None, NOW).unwrap()).collect();
+    let streams: Vec<_> = (0..2).map(|_| before.pick(&store, Ask::default(), NOW).unwrap()).collect();
 
     let pool = r#"{"address":"10.0.0.1:8000","draining":true},{"address":"10.0.0.2:8000"}"#;
     let json = format!(r#"{{"pool":{{"endpoints":[{pool}]}},"profile":{{"picker":{{"type":"random-picker"}}}}}}"#);
@@ -203,7 +203,7 @@ fn a_draining_server_gets_no_new_request_and_its_streams_go_on() {
     after.refresh(&store, snapshot(7, [Reading::default(), Reading::default()]), NOW);
     let requests = |picker: &Picker| picker.ledger.read(&store).book.lines().map(|(_, l)| l.requests).sum::<u32>();
     for _ in 0..20 {
-        let pick = after.pick(&store, None, NOW).unwrap();
+        let pick = after.pick(&store, Ask::default(), NOW).unwrap();
         assert_eq!(pick.decision.ranked.iter().map(|ranked| ranked.index).collect::<Vec<_>>(), [1]);
         after.close(pick.entry, NOW);
     }
@@ -219,7 +219,7 @@ fn nothing_is_picked_where_all_are_draining() {
     let json = br#"{"pool":{"endpoints":[{"address":"10.0.0.1:8000","draining":true}]}}"#;
     let mut picker = Picker::new(Rc::new(config::load(json).unwrap()), 2);
     picker.refresh(&Memory::default(), snapshot(7, [Reading::default(), Reading::default()]), NOW);
-    assert_eq!(picker.pick(&Memory::default(), None, NOW).unwrap_err(), NoPick::AllFilteredOut);
+    assert_eq!(picker.pick(&Memory::default(), Ask::default(), NOW).unwrap_err(), NoPick::AllFilteredOut);
 }
 
 #[test]
@@ -230,7 +230,8 @@ fn a_newcomer_is_no_place_for_a_herd_until_it_is_warm() {
     picker.refresh(&store, fleet, NOW);
     // Requests at the newcomer when 40 more have come, `ms` after it has.
     let mut after = |ms| {
-        let picks: Vec<_> = (0..40).map(|_| picker.pick(&store, None, Timestamp(NOW.0 + ms)).unwrap()).collect();
+        let picks: Vec<_> =
+            (0..40).map(|_| picker.pick(&store, Ask::default(), Timestamp(NOW.0 + ms)).unwrap()).collect();
         let there = picks.iter().filter(|pick| pick.decision.ranked[0].index == 1).count();
         picks.into_iter().for_each(|pick| picker.close(pick.entry, NOW));
         there

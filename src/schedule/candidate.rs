@@ -1,10 +1,12 @@
 //! What plugins look at.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::clock::Timestamp;
 use crate::cost::{Load, Speed, Work};
 use crate::fleet::{Endpoint, Health, fresh};
+use crate::headers::Headers;
 use crate::scrape::Lora;
 
 /// The request to place.
@@ -16,9 +18,13 @@ pub struct Request<'a> {
     pub blocks: u32,
     /// Tokens per block.
     pub block_tokens: u32,
+    /// Those of its headers that the plugins want.
+    pub headers: &'a Headers,
     /// How many requests this worker has placed before, counted from a random number.
     pub turn: u64,
 }
+
+static UNLABELLED: BTreeMap<String, String> = BTreeMap::new();
 
 /// An endpoint as one request sees it: stale signals are gone, and what this proxy itself knows is added.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +33,8 @@ pub struct Candidate<'a> {
     pub index: usize,
     /// `ip:port`.
     pub address: &'a str,
+    /// Its labels, as configured.
+    pub labels: &'a BTreeMap<String, String>,
     /// Whether it lives.
     pub health: Health,
     /// Requests queued in the engine.
@@ -60,6 +68,7 @@ impl<'a> Candidate<'a> {
         Self {
             index: 0,
             address: &endpoint.address,
+            labels: &UNLABELLED,
             health: endpoint.health,
             waiting: fresh(signals.waiting.as_ref(), now, stale_after).copied(),
             running: fresh(signals.running.as_ref(), now, stale_after).copied(),
@@ -80,6 +89,7 @@ impl<'a> Candidate<'a> {
         Self {
             index: 0,
             address,
+            labels: &UNLABELLED,
             health: Health::Serving,
             waiting: None,
             running: None,

@@ -5,8 +5,9 @@
 //! bring. Then, in a [`Profile`]:
 //!
 //! 1. Endpoints new to the fleet that have their share already are held back (`slow_start`), whatever the profile.
-//! 2. Each **filter** takes candidates out, those that cannot serve the request or should not. A filter that would take out
-//!    all keeps all: a poor choice is better than none.
+//! 2. Each **filter** takes candidates out, those that cannot serve the request or should not. A filter that says who should
+//!    not, keeps all before it would take out all: a poor choice is better than none. One that says who cannot, may leave
+//!    nobody over.
 //! 3. Each **scorer** gives every candidate that is left a number in 0..=1, or says that it cannot tell. What is unknown is
 //!    not zero: such an endpoint gets the mean of those the scorer can judge, so it is neither preferred nor shunned.
 //! 4. The sum of scores times weights is a candidate's total, and the one **picker** turns totals into an order. The first
@@ -48,12 +49,22 @@ use crate::cost::Terms;
 pub trait Filter {
     /// Removes what must not be picked, keeping the order.
     fn filter(&self, request: &Request<'_>, candidates: &mut Vec<Candidate<'_>>, rng: &mut Rng);
+
+    /// The request headers that it looks at, in lower case.
+    fn headers(&self) -> Vec<&str> {
+        Vec::new()
+    }
 }
 
 /// Says how good each candidate is for a request.
 pub trait Scorer {
     /// Writes a score in 0..=1 for each candidate; `None` (the initial value) where it cannot tell.
     fn score(&self, request: &Request<'_>, candidates: &[Candidate<'_>], scores: &mut [Option<f64>]);
+
+    /// The request headers that it looks at, in lower case.
+    fn headers(&self) -> Vec<&str> {
+        Vec::new()
+    }
 
     /// The seconds behind the score of a candidate, for a scorer that reckons in seconds.
     fn explain(&self, _: &Candidate<'_>) -> Option<Terms> {

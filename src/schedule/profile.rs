@@ -26,6 +26,12 @@ pub struct Profile {
 }
 
 impl Profile {
+    /// The request headers that its plugins look at.
+    pub fn headers(&self) -> Vec<&str> {
+        let filters = self.filters.iter().flat_map(|(_, filter)| filter.headers());
+        filters.chain(self.scorers.iter().flat_map(|scorer| scorer.scorer.headers())).collect()
+    }
+
     /// Places `request` on one of `candidates`; those that a filter takes away are gone then. Whatever the profile, a
     /// newcomer gets no herd.
     pub fn decide(&self, request: &Request<'_>, candidates: &mut Vec<Candidate<'_>>, rng: &mut Rng) -> Decision {

@@ -90,7 +90,7 @@ impl Running {
     /// A request comes, and the oldest one goes.
     fn decide(&mut self) {
         let prompt = self.prompts.next(self.picker.blocks());
-        if let Ok(pick) = self.picker.pick(&*self.store, Some(prompt), NOW) {
+        if let Ok(pick) = self.picker.pick(&*self.store, Some(prompt).into(), NOW) {
             self.in_flight.push_back((pick.entry, pick.forecast));
         }
         if self.in_flight.len() > self.most_in_flight

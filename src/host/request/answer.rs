@@ -1,0 +1,80 @@
+//! A placed request, from its server's first header to the end of the stream.
+
+use super::super::DECISION;
+use super::super::abi::{self, Buffer, Headers};
+use super::super::worker::Worker;
+use crate::ledger::Entry;
+use crate::picker::Forecast;
+use crate::prompt::Chain;
+use crate::usage::{Framing, UsageReader};
+
+/// A request on its way to a server.
+pub(super) struct Placed {
+    /// The server that was named first.
+    pub(super) address: Box<str>,
+    /// Why, if the client shall know.
+    pub(super) explanation: Option<String>,
+    pub(super) entry: Entry,
+    pub(super) forecast: Forecast,
+    /// Of its prompt, until it is known who serves it.
+    pub(super) chains: Vec<Chain>,
+    /// The answer will tell how many tokens it took.
+    pub(super) tells: bool,
+    /// The answer comes as a stream of events.
+    pub(super) streams: bool,
+    /// Reads an answer that tells, if it can be read.
+    pub(super) usage: Option<UsageReader>,
+}
+
+impl Placed {
+    /// The answer begins: it shows who serves the request.
+    pub(super) fn headers(mut self, worker: &Worker) -> Self {
+        if let Some(explanation) = self.explanation.take() {
+            let _ = abi::set_header(Headers::Response, DECISION, explanation.as_bytes());
+        }
+        let chains = std::mem::take(&mut self.chains);
+        let served = abi::property(&["upstream", "address"]).unwrap_or_default();
+        // An answer of the proxy's own names the server that it tried last.
+        let elsewhere = !served.is_empty()
+            && served != self.address.as_bytes()
+            && abi::property(&["response", "code_details"]).as_deref() == Some(b"via_upstream");
+        if elsewhere {
+            worker.metrics.borrow_mut().served_elsewhere();
+            let mut picker = worker.picker.borrow_mut();
+            self.entry = picker.moved(&*worker.store, self.entry, &chains, &served, abi::now());
+        }
+        let header = |name| abi::header(Headers::Response, name);
+        // Nothing was foretold of another server, nor of how soon one refuses.
+        if self.tells && !elsewhere && header(":status").as_deref() == Some(b"200") {
+            let framing = header("content-type")
+                .and_then(|media_type| Framing::of_headers(&media_type, header("content-encoding").as_deref()));
+            self.streams = framing == Some(Framing::EventStream);
+            self.usage = framing.map(UsageReader::new);
+        }
+        self
+    }
+
+    /// A piece of the answer came.
+    pub(super) fn body(&mut self, worker: &Worker, body_size: usize, end_of_stream: bool) {
+        let Self { entry, forecast, streams, usage, .. } = self;
+        if body_size > 0 {
+            if let Some(usage) = usage {
+                usage.push(&abi::buffer(Buffer::ResponseBody, body_size).unwrap_or_default());
+            }
+            if entry.is_prefilling() && usage.as_ref().is_none_or(UsageReader::first_token_seen) {
+                worker.picker.borrow_mut().first_token(entry, forecast, *streams, abi::now());
+            }
+        }
+        if end_of_stream && let Some(usage) = usage.take() {
+            let lost = worker.picker.borrow_mut().finished(entry, forecast, &usage.finish(), abi::now());
+            if lost {
+                worker.metrics.borrow_mut().cache_lost();
+            }
+        }
+    }
+
+    /// The stream is gone.
+    pub(super) fn close(self, worker: &Worker) {
+        worker.picker.borrow_mut().close(self.entry, abi::now());
+    }
+}

@@ -1,0 +1,49 @@
+//! What a request says before it is decided on.
+
+use super::super::abi::{self, Buffer, Headers as Map};
+use super::super::worker::Worker;
+use crate::headers::Headers;
+use crate::prompt::{self, Dialect, Prompt};
+
+/// A request as its headers tell.
+pub(super) struct Inbound {
+    /// What the client speaks; `None` if it asks for nothing that a model generates.
+    pub(super) dialect: Option<Dialect>,
+    /// Those of its headers that matter to where it goes.
+    pub(super) headers: Headers,
+    /// The body, if there is one, can be read.
+    readable: bool,
+}
+
+impl Inbound {
+    /// Reads the headers; host calls are made for those only that matter.
+    pub(super) fn read(worker: &Worker) -> Self {
+        let header = |name: &str| abi::header(Map::Request, name);
+        let posts = || header(":method").is_some_and(|method| method == b"POST");
+        let dialect = header(":path").and_then(|path| Dialect::of_path(&path)).filter(|_| posts());
+        let wanted = worker.config.request_headers.iter();
+        Self {
+            dialect,
+            headers: wanted.filter_map(|name| Some((name.clone(), header(name)?))).collect(),
+            readable: dialect.is_some() && is_plain(header("content-encoding")),
+        }
+    }
+
+    /// Whether a body that follows tells more.
+    pub(super) fn has_prompt(&self) -> bool {
+        self.readable
+    }
+
+    /// Reads at most `max_body_bytes` of what has come of the body, which is `whole` bytes long; if its end has not come, it
+    /// is as long as declared.
+    pub(super) fn prompt(&self, worker: &Worker, whole: Option<usize>) -> Option<Prompt> {
+        let body = abi::buffer(Buffer::RequestBody, worker.config.request.max_body_bytes).unwrap_or_default();
+        let declared = || std::str::from_utf8(&abi::header(Map::Request, "content-length")?).ok()?.trim().parse().ok();
+        let length = whole.map_or_else(declared, |whole| u64::try_from(whole).ok());
+        Some(prompt::read(self.dialect?, &body, length, worker.picker.borrow().blocks()))
+    }
+}
+
+fn is_plain(content_encoding: Option<Vec<u8>>) -> bool {
+    content_encoding.is_none_or(|encoding| encoding.is_empty() || encoding.eq_ignore_ascii_case(b"identity"))
+}
