@@ -43,6 +43,8 @@ pub use profile::{Profile, Weighted};
 pub use rng::Rng;
 pub(crate) use slow_start::warmth;
 
+use std::collections::BTreeMap;
+
 use crate::cost::Terms;
 
 /// Takes candidates out. May keep all, may keep none.
@@ -54,6 +56,11 @@ pub trait Filter {
     fn headers(&self) -> Vec<&str> {
         Vec::new()
     }
+
+    /// What is wrong with an endpoint's labels, for a plugin that reads more than text out of them.
+    fn label_fault(&self, _: &BTreeMap<String, String>) -> Option<String> {
+        None
+    }
 }
 
 /// Says how good each candidate is for a request.
@@ -64,6 +71,21 @@ pub trait Scorer {
     /// The request headers that it looks at, in lower case.
     fn headers(&self) -> Vec<&str> {
         Vec::new()
+    }
+
+    /// What is wrong with an endpoint's labels, for a plugin that reads more than text out of them.
+    fn label_fault(&self, _: &BTreeMap<String, String>) -> Option<String> {
+        None
+    }
+
+    /// The filter that it wants to be beside its scores, behind those of the profile.
+    fn filter(&self) -> Option<Box<dyn Filter>> {
+        None
+    }
+
+    /// How many endpoints it wants remembered in the order of the last prompt that came to them and that nobody had cached.
+    fn cold_memory(&self) -> u32 {
+        0
     }
 
     /// The seconds behind the score of a candidate, for a scorer that reckons in seconds.

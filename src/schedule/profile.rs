@@ -1,5 +1,6 @@
 //! A resolved profile and the decision it takes.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use super::slow_start::hold_back;
@@ -30,6 +31,18 @@ impl Profile {
     pub fn headers(&self) -> Vec<&str> {
         let filters = self.filters.iter().flat_map(|(_, filter)| filter.headers());
         filters.chain(self.scorers.iter().flat_map(|scorer| scorer.scorer.headers())).collect()
+    }
+
+    /// What is wrong with an endpoint's labels for one of its plugins.
+    pub fn label_fault(&self, labels: &BTreeMap<String, String>) -> Option<String> {
+        let filters = self.filters.iter().find_map(|(_, filter)| filter.label_fault(labels));
+        filters.or_else(|| self.scorers.iter().find_map(|scorer| scorer.scorer.label_fault(labels)))
+    }
+
+    /// How many endpoints are to be remembered in the order of the last cold prompt that came to them; see
+    /// [`Scorer::cold_memory`].
+    pub fn cold_memory(&self) -> u32 {
+        self.scorers.iter().map(|scorer| scorer.scorer.cold_memory()).max().unwrap_or(0)
     }
 
     /// Places `request` on one of `candidates`; those that a filter takes away are gone then. Whatever the profile, a
