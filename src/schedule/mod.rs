@@ -36,6 +36,8 @@ pub mod registry;
 mod rng;
 mod scorers;
 mod slow_start;
+#[cfg(test)]
+mod tests;
 
 pub use candidate::{Candidate, Request};
 pub use decision::{Decision, Ranked};

@@ -41,12 +41,13 @@ mod tests {
             lora(2, &["other"], &[]),
             lora(4, &["other"], &["sql"]),
             lora(2, &["other"], &["sql"]),
+            lora(2, &["other", "third"], &[]),
             lora(1, &["other"], &[]),
             lora(0, &[], &[]),
         ];
         let servers: Vec<_> = servers.iter().map(Some).chain([None]).collect();
         let request = Request { model: Some(b"sql"), ..Request::default() };
-        let expected = [Some(1.0), Some(0.8), Some(0.8), Some(0.6), Some(0.0), Some(0.0), None];
+        let expected = [Some(1.0), Some(0.8), Some(0.8), Some(0.6), Some(0.0), Some(0.0), Some(0.0), None];
         assert_eq!(scores(&LoraAffinity, &request, &servers, |c, l| c.lora = l), expected);
     }
 }
