@@ -308,3 +308,14 @@ fn labels_of_the_configuration_decide_who_may_serve() {
         }
     }
 }
+
+#[test]
+fn a_newcomer_that_alone_can_serve_is_not_held_back() {
+    let mut picker = filtered(r#"[{"type":"prefill-filter"}]"#, r#"{"llm-d.ai/role":"prefill"}"#);
+    let (store, mut fleet) = (Memory::default(), snapshot(7, [Reading::default(), Reading::default()]));
+    fleet.endpoints[1].joined = NOW;
+    picker.refresh(&store, fleet, NOW);
+    let picks: Vec<_> = (0..4).map(|_| picker.pick(&store, Ask::default(), NOW).unwrap()).collect();
+    assert!(picks.iter().all(|pick| pick.decision.ranked[0].index == 1));
+    picks.into_iter().for_each(|pick| picker.close(pick.entry, NOW));
+}

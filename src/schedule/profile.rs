@@ -48,9 +48,12 @@ impl Profile {
     /// Places `request` on one of `candidates`; those that a filter takes away are gone then. Whatever the profile, a
     /// newcomer gets no herd.
     pub fn decide(&self, request: &Request<'_>, candidates: &mut Vec<Candidate<'_>>, rng: &mut Rng) -> Decision {
-        hold_back(candidates);
-        for (_, filter) in &self.filters {
-            filter.filter(request, candidates, rng);
+        let mut held_back = hold_back(candidates);
+        self.filter(request, candidates, rng);
+        if candidates.is_empty() && !held_back.is_empty() {
+            // Those that are warm cannot serve it. Rather a herd than no answer.
+            candidates.append(&mut held_back);
+            self.filter(request, candidates, rng);
         }
         let mut totals = vec![0.0; candidates.len()];
         let columns: Vec<Vec<Option<f64>>> = self
@@ -81,6 +84,12 @@ impl Profile {
             })
         });
         Decision { ranked: ranked.collect() }
+    }
+
+    fn filter(&self, request: &Request<'_>, candidates: &mut Vec<Candidate<'_>>, rng: &mut Rng) {
+        for (_, filter) in &self.filters {
+            filter.filter(request, candidates, rng);
+        }
     }
 }
 
