@@ -24,4 +24,5 @@ pub mod reply;
 pub mod schedule;
 pub mod scrape;
 pub mod store;
+mod strict;
 pub mod usage;

@@ -8,7 +8,6 @@
 
 mod address;
 mod engine;
-mod error;
 mod name;
 mod path;
 mod period;
@@ -20,22 +19,19 @@ mod ready;
 pub mod reference;
 mod request;
 mod scrape;
-mod strict;
-mod suggest;
 #[cfg(test)]
 mod tests;
 mod whole;
 
-pub use error::ConfigError;
 pub use pool::Pool;
 pub use prefix::Prefix;
 pub use request::Request;
-use strict::{object, objects};
-use suggest::choices;
 use whole::Whole;
 
 use crate::schedule::Profile;
 pub use crate::scrape::Settings as Scrape;
+pub use crate::strict::ConfigError;
+use crate::strict::{self, choices};
 use engine::Engines;
 use pool::WrittenPool;
 use prefix::WrittenPrefix;
@@ -88,16 +84,15 @@ impl Config {
 #[serde(deny_unknown_fields)]
 struct Written {
     /// The model servers among which requests are spread.
-    #[serde(deserialize_with = "object")]
     pool: WrittenPool,
     /// How the metrics of the servers are read.
-    #[serde(default, deserialize_with = "object")]
+    #[serde(default)]
     scrape: WrittenScrape,
     /// How request bodies are read.
-    #[serde(default, deserialize_with = "object")]
+    #[serde(default)]
     request: WrittenRequest,
     /// How prompts are cut into blocks, and how much is remembered of who holds which.
-    #[serde(default, deserialize_with = "object")]
+    #[serde(default)]
     prefix: WrittenPrefix,
     /// Whether the workers of the proxy know of each other what they sent where.
     #[serde(default)]
