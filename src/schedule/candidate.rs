@@ -7,6 +7,7 @@ use crate::clock::Timestamp;
 use crate::cost::{Load, Speed, Work};
 use crate::fleet::{Endpoint, Health, fresh};
 use crate::headers::Headers;
+use crate::learned::Standing;
 use crate::scrape::Lora;
 
 /// The request to place.
@@ -51,6 +52,8 @@ pub struct Candidate<'a> {
     pub in_flight_tokens: u32,
     /// Leading blocks of this request's prompt it is believed to hold.
     pub matched_blocks: u32,
+    /// Whether it answers the requests it gets.
+    pub standing: Standing,
     /// How much of its warm-up it has behind it, 0..=1.
     pub warmth: f64,
     /// How fast it is.
@@ -77,6 +80,7 @@ impl<'a> Candidate<'a> {
             in_flight: 0,
             in_flight_tokens: 0,
             matched_blocks: 0,
+            standing: Standing::Sound,
             warmth: 1.0,
             speed: Speed::default(),
             load: Load::default(),
@@ -98,6 +102,7 @@ impl<'a> Candidate<'a> {
             in_flight: 0,
             in_flight_tokens: 0,
             matched_blocks: 0,
+            standing: Standing::Sound,
             warmth: 1.0,
             speed: Speed::default(),
             load: Load::default(),

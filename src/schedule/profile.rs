@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-use super::slow_start::hold_back;
-use super::{Candidate, Decision, Filter, Picker, Ranked, Request, Rng, Scorer};
+use super::{Candidate, Decision, Filter, Picker, Ranked, Request, Rng, Scorer, failing, slow_start};
 
 /// A scorer in a profile.
 pub struct Weighted {
@@ -32,10 +31,11 @@ impl Profile {
         filters.chain(self.scorers.iter().flat_map(|scorer| scorer.scorer.headers())).collect()
     }
 
-    /// Places `request` on one of `candidates`; those that a filter takes away are gone then. Whatever the profile, a
-    /// newcomer gets no herd.
+    /// Places `request` on one of `candidates`; those that a filter takes away are gone then. Whatever the profile, an
+    /// endpoint that fails its requests gets but a probe, and a newcomer no herd.
     pub fn decide(&self, request: &Request<'_>, candidates: &mut Vec<Candidate<'_>>, rng: &mut Rng) -> Decision {
-        hold_back(candidates);
+        failing::hold_back(candidates);
+        slow_start::hold_back(candidates);
         for (_, filter) in &self.filters {
             filter.filter(request, candidates, rng);
         }
