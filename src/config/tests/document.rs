@@ -94,6 +94,15 @@ fn unknown_value() {
     );
 }
 
+#[test]
+fn a_header_that_is_not_for_us() {
+    for name in ["", "x-", "content-length", ":status", "x-a b", "x-\u{fc}", &format!("x-{}", "a".repeat(63))] {
+        let json = with(&format!(r#", "served_header": "{name}""#));
+        let fault = "is not a header name such as x-served-by, of x- and 1 to 62 letters, digits, - and _";
+        refused(json, &format!("served_header: {name:?} {fault}"));
+    }
+}
+
 /// The message ends in a log line.
 #[test]
 fn a_quoted_value_of_any_length_gives_a_short_message() {
