@@ -8,16 +8,16 @@ use super::Candidate;
 use crate::fleet::Health;
 use crate::learned::Standing;
 
-/// Takes out endpoints that are failing and are not due for a probe.
-pub(super) fn hold_back(candidates: &mut Vec<Candidate<'_>>) {
+/// Takes out endpoints that are failing and are not due for a probe. Returns them.
+pub(super) fn hold_back<'a>(candidates: &mut Vec<Candidate<'a>>) -> Vec<Candidate<'a>> {
     // Scrapes that fail everywhere say nothing of anybody.
     let scraped = candidates.iter().any(|c| c.health != Health::Unreachable);
     let can_serve = |c: &Candidate<'_>| c.standing == Standing::Sound && (c.health != Health::Unreachable || !scraped);
     if candidates.iter().any(can_serve) {
-        candidates.retain(|candidate| candidate.standing != Standing::Failing);
-    } else {
-        candidates.iter_mut().for_each(|candidate| candidate.standing = Standing::Sound);
+        return candidates.extract_if(.., |candidate| candidate.standing == Standing::Failing).collect();
     }
+    candidates.iter_mut().for_each(|candidate| candidate.standing = Standing::Sound);
+    Vec::new()
 }
 
 #[cfg(test)]

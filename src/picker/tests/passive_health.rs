@@ -85,3 +85,15 @@ fn a_subset_in_which_all_fail_is_kept_to() {
         assert_eq!(picker.pick(&store, ask, at(3_000)).unwrap().decision.ranked[0].index, 0);
     }
 }
+
+#[test]
+fn a_failing_server_that_alone_can_serve_a_request_gets_it() {
+    let pool = r#"{"address":"10.0.0.1:8000","labels":{"llm-d.ai/role":"decode"}},
+                  {"address":"10.0.0.2:8000","labels":{"llm-d.ai/role":"prefill"}}"#;
+    let profile = r#"{"filters":[{"type":"decode-filter"}],"picker":{"type":"max-score-picker"}}"#;
+    let json = format!(r#"{{"pool":{{"endpoints":[{pool}]}},"profile":{profile}}}"#);
+    let (store, mut picker) = (Memory::default(), Picker::new(Rc::new(config::load(json.as_bytes()).unwrap()), 1));
+    picker.refresh(&store, snapshot(7, [Reading::default(), Reading::default()]), NOW);
+    assert_eq!(times(&mut picker, &store, true, 0, 100).len(), 100);
+    assert_eq!(picker.failing(), 1);
+}
