@@ -25,6 +25,8 @@ pub struct Pool {
     pub endpoints: Vec<Target>,
     /// How long a server new to the pool is spared.
     pub warmup: Duration,
+    /// A server that fails its requests gets few.
+    pub passive_health: bool,
 }
 
 /// The model servers among which requests are spread.
@@ -44,6 +46,13 @@ pub(super) struct WrittenPool {
     /// `0s` switches it off.
     #[serde(default = "default_warmup")]
     warmup: Period<0, 3_600_000>,
+    /// Whether a server that fails its requests gets fewer. Failures are server errors other than 503, refused or broken
+    /// connections, timeouts, and, at half the weight, retries that went elsewhere; 503 and 429 mean busy and do not count.
+    /// After about three failures in a row, or where most requests fail, the server gets one request after a second, then
+    /// others at growing intervals of up to 30 s; one that is answered gives it its share back. If no server is left, all
+    /// take part as before.
+    #[serde(default = "yes")]
+    passive_health: bool,
 }
 
 /// One model server.
@@ -79,6 +88,10 @@ fn default_warmup() -> Period<0, 3_600_000> {
     Period::ms(30_000)
 }
 
+fn yes() -> bool {
+    true
+}
+
 fn default_engine() -> String {
     AUTO.to_owned()
 }
@@ -110,6 +123,6 @@ impl WrittenPool {
             });
         }
         let Name(name) = self.name;
-        Ok(Pool { name, endpoints, warmup: self.warmup.get() })
+        Ok(Pool { name, endpoints, warmup: self.warmup.get(), passive_health: self.passive_health })
     }
 }

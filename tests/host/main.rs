@@ -7,6 +7,8 @@ mod configuration;
 mod fixture;
 mod in_flight;
 mod no_endpoint;
+mod passive_health;
+mod protocol;
 mod proxy;
 mod routing;
 mod scraping;
