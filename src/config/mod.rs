@@ -7,6 +7,7 @@
 //! is made from them and from the ranges in their field types.
 
 mod address;
+mod disaggregation;
 mod engine;
 mod error;
 mod name;
@@ -26,16 +27,18 @@ mod suggest;
 mod tests;
 mod whole;
 
+pub use disaggregation::Disaggregation;
 pub use error::ConfigError;
 pub use pool::Pool;
 pub use prefix::Prefix;
 pub use request::Request;
-use strict::{object, objects};
+use strict::{object, objects, some_object};
 use suggest::choices;
 use whole::Whole;
 
 use crate::schedule::Profile;
 pub use crate::scrape::Settings as Scrape;
+use disaggregation::WrittenDisaggregation;
 use engine::Engines;
 use pool::WrittenPool;
 use prefix::WrittenPrefix;
@@ -64,6 +67,8 @@ pub struct Config {
     pub failure_mode: FailureMode,
     /// How an endpoint is chosen.
     pub profile: Profile,
+    /// How prompts are read elsewhere than where their answers are generated; `None`: they are not.
+    pub disaggregation: Option<Disaggregation>,
     /// Who is told of each decision.
     pub explain: Explain,
     /// The request headers that matter to where a request goes, in lower case.
@@ -121,6 +126,11 @@ struct Written {
         schemars(with = "ready::NamedOrWritten", extend("default" = crate::schedule::ready::DEFAULT.name))
     )]
     profile: WrittenProfile,
+    /// If one server shall read the prompt and another one generate the answer (prefill/decode disaggregation). Left out,
+    /// each server does both.
+    #[serde(default, deserialize_with = "some_object")]
+    #[cfg_attr(feature = "schema", schemars(with = "WrittenDisaggregation"))]
+    disaggregation: Option<WrittenDisaggregation>,
 }
 
 /// Whether the workers of a proxy keep one book or one each.
@@ -171,6 +181,9 @@ pub fn load(json: &[u8]) -> Result<Config, ConfigError> {
     let engines =
         Engines::resolve(&written.scrape.engines).map_err(|error| error.within("engines").within("scrape"))?;
     let profile = written.profile.resolve().map_err(|error| error.within("profile"))?;
+    let disaggregation = written.disaggregation.map(WrittenDisaggregation::resolve).transpose();
+    let disaggregation = disaggregation.map_err(|error| error.within("disaggregation"))?;
+    let prefill_headers = disaggregation.iter().flat_map(|split| split.profile.headers());
     Ok(Config {
         pool: written.pool.resolve(&engines).map_err(|error| error.within("pool"))?,
         scrape: written.scrape.resolve().map_err(|error| error.within("scrape"))?,
@@ -180,7 +193,19 @@ pub fn load(json: &[u8]) -> Result<Config, ConfigError> {
         explain: written.explain,
         gateways: written.gateways.get(),
         failure_mode: written.failure_mode,
-        request_headers: profile.headers().into_iter().map(Into::into).collect(),
+        request_headers: unique(profile.headers().into_iter().chain(prefill_headers)),
         profile,
+        disaggregation,
     })
+}
+
+/// Each name once.
+fn unique<'a>(names: impl Iterator<Item = &'a str>) -> Vec<Box<str>> {
+    let mut unique: Vec<Box<str>> = Vec::new();
+    for name in names {
+        if !unique.iter().any(|known| **known == *name) {
+            unique.push(name.into());
+        }
+    }
+    unique
 }

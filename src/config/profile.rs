@@ -84,7 +84,7 @@ impl WrittenProfile {
 }
 
 impl WrittenPlugin {
-    fn build<T: ?Sized>(self, table: &'static [Plugin<T>], path: &str) -> Result<(&'static str, Box<T>), ConfigError> {
+    pub(super) fn build<T: ?Sized>(self, table: &'static [Plugin<T>], path: &str) -> Result<(&'static str, Box<T>), ConfigError> {
         let Self { kind, parameters } = self;
         let plugin = table.iter().find(|plugin| plugin.name == kind).ok_or_else(|| {
             let known: Vec<_> = table.iter().map(|plugin| plugin.name).collect();

@@ -24,7 +24,7 @@ fn job(endpoint: EndpointId) -> Job {
 
 fn open(ledger: &mut Ledger, store: &Memory, endpoint: EndpointId, now: Timestamp) -> Entry {
     let draft = ledger.read(store);
-    ledger.open(store, draft, job(endpoint), now)
+    ledger.open(store, draft, job(endpoint), None, now)
 }
 
 /// Lets workers live for a while.
@@ -188,12 +188,12 @@ fn a_store_that_takes_nothing_leaves_a_worker_its_own_book() {
     let mut ledger = Ledger::new("p", 1);
     for now in 0..1_000 {
         let draft = ledger.read(&Full);
-        let entry = ledger.open(&Full, draft, job(A), at(now));
+        let entry = ledger.open(&Full, draft, job(A), None, at(now));
         ledger.close(entry, at(now));
     }
     let draft = ledger.read(&Full);
     assert_eq!(draft.book.line(A).requests, 0);
-    let _entry = ledger.open(&Full, draft, job(A), at(1));
+    let _entry = ledger.open(&Full, draft, job(A), None, at(1));
     assert_eq!(ledger.read(&Full).book.line(A).requests, 1);
     assert!(ledger.unwritten.len() <= MAX_UNWRITTEN + 2);
 }

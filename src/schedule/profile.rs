@@ -67,7 +67,7 @@ impl Profile {
                     .collect(),
             })
         });
-        Decision { ranked: ranked.collect() }
+        Decision { ranked: ranked.collect(), prefill: None }
     }
 }
 

@@ -3,12 +3,13 @@
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::deciders::{Always, PrefixBased};
 use super::filters::{Healthy, LoraCapacity, PrefixCacheAffinity};
 use super::pickers::{MaxScore, Random, RoundRobin, WeightedRandom};
 use super::scorers::{
     ActiveRequest, ExpectedCost, KvCacheUtilization, LoraAffinity, PrefixCache, Queue, RunningRequests, TokenLoad,
 };
-use super::{Filter, Picker, Scorer};
+use super::{Decider, Filter, Picker, Scorer};
 
 /// Parameters that a plugin does not take: where, and what is wrong.
 pub type BadParameters = serde_path_to_error::Error<serde_json::Error>;
@@ -115,6 +116,21 @@ pub const PICKERS: &[Plugin<dyn Picker>] = &[
         summary: "One candidate after the other, whatever their totals; each worker begins at one of its own. Parameter: \
                   `maxNumOfEndpoints` (1).",
         build: |p| Ok(with::<RoundRobin>(p)?),
+    },
+];
+
+/// All deciders.
+pub const DECIDERS: &[Plugin<dyn Decider>] = &[
+    Plugin {
+        name: "prefix-based-pd-decider",
+        summary: "Prompts of at least `promptTokens` (0) tokens of which at least `nonCachedTokens` (0, which stands for \
+                  never) are not cached where the answer is generated.",
+        build: |p| Ok(with::<PrefixBased>(p)?),
+    },
+    Plugin {
+        name: "always-disagg-pd-decider",
+        summary: "Every prompt.",
+        build: |p| Ok(with::<Always>(p)?),
     },
 ];
 
