@@ -192,10 +192,12 @@ impl Picker {
         };
         let entry = self.ledger.open(store, draft, job, prefill, now);
         self.index.insert(store, &lookup, asked.chains, *cache, &advance, &caches);
-        if let Some(Split { ranked, cache, advance, .. }) = split {
-            // The lookup's pages have just been written.
-            let lookup = self.index.lookup(store, asked.chains, &[cache]);
-            self.index.insert(store, &lookup, asked.chains, cache, &advance, &caches);
+        if let Some(Split { ranked, cache: reads, advance: read, .. }) = split {
+            // What has just been written must neither be overwritten nor seem to be from the future.
+            let mut caches = caches;
+            caches.iter_mut().filter(|cache| cache.endpoint == entry.endpoint()).for_each(|it| it.take_in(&advance));
+            let lookup = self.index.lookup(store, asked.chains, &[reads]);
+            self.index.insert(store, &lookup, asked.chains, reads, &read, &caches);
             decision.split(ranked);
         }
         Ok(Pick { decision, entry, forecast })

@@ -11,6 +11,7 @@
 
 use super::asked::Asked;
 use crate::config::Disaggregation;
+use crate::fleet::Health;
 use crate::ledger::Job;
 use crate::schedule::{Candidate, Ranked, Request, Rng};
 
@@ -36,7 +37,9 @@ pub(super) fn reader<'a>(
     mut readers: Vec<Candidate<'a>>,
     rng: &mut Rng,
 ) -> Option<(Ranked, Candidate<'a>)> {
-    readers.retain(|reader| reader.index != generator.index);
+    // One server can do both, so one that seems dead need not be tried; if all seem so, it is the metrics that fail.
+    let is_alive = |candidate: &Candidate<'_>| candidate.health != Health::Unreachable;
+    readers.retain(|reader| reader.index != generator.index && (is_alive(reader) || !is_alive(generator)));
     if readers.is_empty() || !disaggregation.decider.splits(&generator.work) {
         return None;
     }
