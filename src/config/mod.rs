@@ -80,6 +80,12 @@ impl Config {
     pub fn sees_all(&self) -> bool {
         self.ledger == Sharing::Shared && self.gateways == 1
     }
+
+    /// How many endpoints are to be remembered in the order of the last cold prompt that came to them.
+    pub fn cold_memory(&self) -> u32 {
+        let prefill = self.disaggregation.as_ref().map(|split| split.profile.cold_memory());
+        self.profile.cold_memory().max(prefill.unwrap_or(0))
+    }
 }
 
 /// The configuration is one JSON object, the same for scraper and pickers. In Envoy it is the `configuration` of the
@@ -184,8 +190,15 @@ pub fn load(json: &[u8]) -> Result<Config, ConfigError> {
     let disaggregation = written.disaggregation.map(WrittenDisaggregation::resolve).transpose();
     let disaggregation = disaggregation.map_err(|error| error.within("disaggregation"))?;
     let prefill_headers = disaggregation.iter().flat_map(|split| split.profile.headers());
+    let pool = written.pool.resolve(&engines).map_err(|error| error.within("pool"))?;
+    for (i, endpoint) in pool.endpoints.iter().enumerate() {
+        let mut profiles = std::iter::once(&profile).chain(disaggregation.iter().map(|split| &split.profile));
+        if let Some(fault) = profiles.find_map(|profile| profile.label_fault(&endpoint.labels)) {
+            return Err(ConfigError::at(format!("pool.endpoints[{i}].labels"), fault));
+        }
+    }
     Ok(Config {
-        pool: written.pool.resolve(&engines).map_err(|error| error.within("pool"))?,
+        pool,
         scrape: written.scrape.resolve().map_err(|error| error.within("scrape"))?,
         request: written.request.resolve(),
         prefix: written.prefix.resolve(),

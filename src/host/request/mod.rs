@@ -11,9 +11,9 @@ use proxy_wasm::types::Action;
 
 use self::answer::Placed;
 use self::inbound::Inbound;
-use super::{DESTINATION, PREFILLER};
 use super::abi::{self, Headers};
 use super::worker::Worker;
+use super::{DESTINATION, PREFILLER};
 use crate::config::{Explain, FailureMode};
 use crate::picker::{Ask, NoPick, Pick};
 use crate::prompt::{Dialect, Prompt};

@@ -1,4 +1,5 @@
 use super::*;
+use crate::fleet::Health;
 
 /// A picker of one endpoint for each role, `""` for none, with a decider.
 fn picker(roles: &[&str], decider: &str) -> (Memory, Picker) {
@@ -7,10 +8,8 @@ fn picker(roles: &[&str], decider: &str) -> (Memory, Picker) {
         format!(r#"{{"address":"10.0.0.{}:8000","labels":{labels}}}"#, at + 1)
     };
     let endpoints: Vec<_> = roles.iter().enumerate().map(endpoint).collect();
-    let json = format!(
-        r#"{{"pool":{{"endpoints":[{}]}},"disaggregation":{{"decider":{decider}}}}}"#,
-        endpoints.join(",")
-    );
+    let json =
+        format!(r#"{{"pool":{{"endpoints":[{}]}},"disaggregation":{{"decider":{decider}}}}}"#, endpoints.join(","));
     let (store, mut picker) = (Memory::default(), Picker::new(Rc::new(config::load(json.as_bytes()).unwrap()), 1));
     picker.refresh(&store, fleet(roles.len()), NOW);
     (store, picker)
@@ -163,9 +162,30 @@ fn a_slow_reader_gets_fewer_prompts() {
         picker.tick(&store, now);
         reads
     };
-    (0..100).for_each(|chat| drop(serve(&mut picker, chat)));
+    for chat in 0..100 {
+        serve(&mut picker, chat);
+    }
     let at_the_slow_one = (100..140).filter(|chat| serve(&mut picker, *chat) == 0).count();
     assert!(at_the_slow_one < 10, "{at_the_slow_one} of 40");
     let speed = |at: usize| picker.learner.speed(picker.pool.ids[at]).prefill;
     assert!(speed(0) > 1.3 * speed(1), "{} {}", speed(0), speed(1));
+}
+
+#[test]
+fn who_seems_dead_reads_nothing() {
+    let (store, mut picker) = picker(&["prefill", "decode"], ALWAYS);
+    let mut reads = |dead: [bool; 2]| {
+        let mut fleet = fleet(2);
+        for (endpoint, dead) in fleet.endpoints.iter_mut().zip(dead) {
+            endpoint.health = if dead { Health::Unreachable } else { Health::Serving };
+        }
+        picker.refresh(&store, fleet, NOW);
+        let pick = place(&mut picker, &store, &text("a", 10));
+        let (_, reads) = places(&pick);
+        picker.close(pick.entry, NOW);
+        reads
+    };
+    assert_eq!(reads([true, false]), None);
+    assert_eq!(reads([false, false]), Some(0));
+    assert_eq!(reads([true, true]), Some(0), "it is the metrics that fail");
 }

@@ -1,14 +1,11 @@
 //! `always-disagg-pd-decider`: every prompt is read elsewhere, if anyone can.
 
-use serde::Deserialize;
-
 use crate::cost::Work;
 use crate::schedule::Decider;
 
 /// Splits every request.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Always {}
+#[derive(Debug)]
+pub struct Always;
 
 impl Decider for Always {
     fn splits(&self, _: &Work) -> bool {
