@@ -16,6 +16,11 @@ impl Metrics {
         self.count("endpoint_picker_picks_total");
     }
 
+    /// A prompt was placed where one endpoint may read it and another one generate its answer.
+    pub(super) fn disaggregated(&mut self, split: bool) {
+        self.count(if split { "endpoint_picker_prefill_decode_total" } else { "endpoint_picker_decode_only_total" });
+    }
+
     /// A request found no endpoint.
     pub(super) fn not_picked(&mut self, why: NoPick, open: bool) {
         self.count(match why {

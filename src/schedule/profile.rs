@@ -83,7 +83,7 @@ impl Profile {
                     .collect(),
             })
         });
-        Decision { ranked: ranked.collect() }
+        Decision { ranked: ranked.collect(), prefill: None }
     }
 
     fn filter(&self, request: &Request<'_>, candidates: &mut Vec<Candidate<'_>>, rng: &mut Rng) {

@@ -11,9 +11,9 @@ use proxy_wasm::types::Action;
 
 use self::answer::Placed;
 use self::inbound::Inbound;
-use super::DESTINATION;
 use super::abi::{self, Headers};
 use super::worker::Worker;
+use super::{DESTINATION, PREFILLER};
 use crate::config::{Explain, FailureMode};
 use crate::picker::{Ask, Pick};
 use crate::prompt::{Dialect, Prompt};
@@ -51,6 +51,10 @@ impl Request {
                 debug!("{decision}");
                 worker.metrics.borrow_mut().picked();
                 let destination = decision.destination().unwrap_or_default();
+                let prefiller = decision.prefill.as_ref().map(|prefill| prefill.address.clone());
+                if worker.config.disaggregation.is_some() && prompt.is_some() {
+                    worker.metrics.borrow_mut().disaggregated(prefiller.is_some());
+                }
                 // Of embeddings there is nothing to learn, and their answers are long.
                 let tells = prompt.is_some() && inbound.dialect != Some(Dialect::Embeddings);
                 let chains = prompt.map(|prompt| prompt.chains).unwrap_or_default();
@@ -68,7 +72,9 @@ impl Request {
                     begun: false,
                     ended: false,
                 });
-                if let Err(status) = abi::set_header(Headers::Request, DESTINATION, destination.as_bytes()) {
+                let set = |name, value: &str| abi::set_header(Headers::Request, name, value.as_bytes());
+                let named = set(DESTINATION, &destination);
+                if let Err(status) = named.and_then(|()| prefiller.map_or(Ok(()), |it| set(PREFILLER, &it))) {
                     // The host sent the headers on although they were held.
                     worker.metrics.borrow_mut().too_late();
                     if worker.may_complain(now) {
@@ -112,6 +118,9 @@ impl HttpContext for Request {
         // First of all: a client must not choose the server, whatever happens next.
         let _ = abi::remove_header(Headers::Request, DESTINATION);
         let Some(worker) = self.worker.clone() else { return Action::Continue };
+        if worker.config.disaggregation.is_some() {
+            let _ = abi::remove_header(Headers::Request, PREFILLER);
+        }
         let inbound = Inbound::read(&worker);
         if inbound.asks_health {
             return health(&worker);
