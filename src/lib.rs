@@ -22,5 +22,6 @@ pub mod rendezvous;
 pub mod reply;
 pub mod schedule;
 pub mod scrape;
+pub mod session;
 pub mod store;
 pub mod usage;

@@ -23,6 +23,7 @@ use crate::ledger::{Entry, Job, Ledger};
 use crate::prefix::{Belief, Cache, Index};
 use crate::prompt::{Blocks, Chain, Prompt};
 use crate::schedule::{Candidate, Decision, Request, Rng};
+use crate::session::{Greeting, Home};
 use crate::store::Store;
 use crate::usage::Usage;
 
@@ -63,6 +64,8 @@ pub struct Pick {
     pub entry: Entry,
     /// To be compared with what happens.
     pub forecast: Forecast,
+    /// Where its session was at home.
+    pub session: Home,
 }
 
 /// What was expected of a request when it was placed.
@@ -128,7 +131,7 @@ impl Picker {
     pub fn refresh(&mut self, store: &dyn Store, snapshot: Snapshot, now: Timestamp) {
         self.blocks.seed = snapshot.seed;
         self.version = Some(snapshot.version);
-        self.pool.renew(snapshot.endpoints);
+        self.pool.renew(snapshot.endpoints, snapshot.seed);
         // A worker that was just reloaded knows what the others learned before its first request.
         self.learner.tick(store, &self.pool.ids, now);
         self.pool.tell_apart(&self.ledger.read(store).book, now);
@@ -143,7 +146,9 @@ impl Picker {
         let lookup = self.index.lookup(store, asked.chains, &caches);
 
         let mut candidates = self.pool.candidates(&asked, &lookup, &draft.book, &self.learner, now);
+        let session = self.pool.session(ask.headers);
         let request = Request {
+            session,
             model: asked.model,
             blocks: asked.blocks,
             block_tokens: self.blocks.tokens,
@@ -164,7 +169,7 @@ impl Picker {
         }
         let entry = self.ledger.open(store, draft, job(&asked, chosen, cache, &advance), now);
         self.index.insert(store, &lookup, asked.chains, *cache, &advance, &caches);
-        Ok(Pick { decision, entry, forecast })
+        Ok(Pick { decision, entry, forecast, session })
     }
 
     /// The first piece of the answer came. `streams`: the answer comes token by token, so this is its first one.
@@ -214,6 +219,12 @@ impl Picker {
         let advance = self.index.advance(&lookup, chains, &cache);
         self.index.insert(store, &lookup, chains, cache, &advance, &caches);
         self.ledger.moved(entry, cache.endpoint, advance.iter().sum(), now)
+    }
+
+    /// What the answer tells a client whose session was at `home`, now that `address` serves it: nothing if it is still
+    /// there, or if nobody asks for sessions.
+    pub fn greeting(&self, home: Home, address: &[u8]) -> Option<Greeting<'_>> {
+        self.pool.greeting(home, address)
     }
 
     /// The request's stream is gone.

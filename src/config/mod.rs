@@ -20,6 +20,7 @@ mod ready;
 pub mod reference;
 mod request;
 mod scrape;
+mod session;
 mod strict;
 mod suggest;
 #[cfg(test)]
@@ -36,6 +37,7 @@ use whole::Whole;
 
 use crate::schedule::Profile;
 pub use crate::scrape::Settings as Scrape;
+use crate::session::Session;
 use engine::Engines;
 use pool::WrittenPool;
 use prefix::WrittenPrefix;
@@ -64,6 +66,8 @@ pub struct Config {
     pub failure_mode: FailureMode,
     /// How an endpoint is chosen.
     pub profile: Profile,
+    /// How sessions are told, if the profile looks at them.
+    pub session: Option<Session>,
     /// Who is told of each decision.
     pub explain: Explain,
     /// The request headers that matter to where a request goes, in lower case.
@@ -180,6 +184,7 @@ pub fn load(json: &[u8]) -> Result<Config, ConfigError> {
         explain: written.explain,
         gateways: written.gateways.get(),
         failure_mode: written.failure_mode,
+        session: session::session(&profile)?,
         request_headers: profile.headers().into_iter().map(Into::into).collect(),
         profile,
     })

@@ -113,7 +113,8 @@ mod tests {
             r#"{"scorers":[{"type":"queue-scorer"},{"type":"prefix-cache"}],"picker":{"type":"random-picker"}}"#,
             "profile.scorers[1].type: unknown plugin \"prefix-cache\"; known here: `queue-scorer`, \
              `running-requests-size-scorer`, `kv-cache-utilization-scorer`, `prefix-cache-scorer`, \
-             `lora-affinity-scorer`, `active-request-scorer`, `token-load-scorer`, `expected-cost-scorer`",
+             `lora-affinity-scorer`, `active-request-scorer`, `token-load-scorer`, `expected-cost-scorer`, \
+             `session-affinity-scorer`, `latency-scorer`",
         );
         refused(
             r#"{"picker":{"type":"max-scorer-picker"}}"#,

@@ -35,6 +35,8 @@ pub mod ready;
 pub mod registry;
 mod rng;
 mod scorers;
+mod session;
+mod slo;
 mod slow_start;
 
 pub use candidate::{Candidate, Request};
@@ -44,6 +46,7 @@ pub use rng::Rng;
 pub(crate) use slow_start::warmth;
 
 use crate::cost::Terms;
+use crate::session::Session;
 
 /// Takes candidates out. May keep all, may keep none.
 pub trait Filter {
@@ -53,6 +56,11 @@ pub trait Filter {
     /// The request headers that it looks at, in lower case.
     fn headers(&self) -> Vec<&str> {
         Vec::new()
+    }
+
+    /// How sessions are told, for one that looks at a request's session.
+    fn session(&self) -> Option<&Session> {
+        None
     }
 }
 
@@ -64,6 +72,11 @@ pub trait Scorer {
     /// The request headers that it looks at, in lower case.
     fn headers(&self) -> Vec<&str> {
         Vec::new()
+    }
+
+    /// How sessions are told, for one that looks at a request's session.
+    fn session(&self) -> Option<&Session> {
+        None
     }
 
     /// The seconds behind the score of a candidate, for a scorer that reckons in seconds.

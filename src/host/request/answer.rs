@@ -6,6 +6,7 @@ use super::super::worker::Worker;
 use crate::ledger::Entry;
 use crate::picker::Forecast;
 use crate::prompt::Chain;
+use crate::session::Home;
 use crate::usage::{Framing, UsageReader};
 
 /// A request on its way to a server.
@@ -16,6 +17,8 @@ pub(super) struct Placed {
     pub(super) explanation: Option<String>,
     pub(super) entry: Entry,
     pub(super) forecast: Forecast,
+    /// Where its session was at home.
+    pub(super) session: Home,
     /// Of its prompt, until it is known who serves it.
     pub(super) chains: Vec<Chain>,
     /// The answer will tell how many tokens it took.
@@ -43,6 +46,7 @@ impl Placed {
             let mut picker = worker.picker.borrow_mut();
             self.entry = picker.moved(&*worker.store, self.entry, &chains, &served, abi::now());
         }
+        self.greet(worker, if served.is_empty() { self.address.as_bytes() } else { &served });
         let header = |name| abi::header(Headers::Response, name);
         // Nothing was foretold of another server, nor of how soon one refuses.
         if self.tells && !elsewhere && header(":status").as_deref() == Some(b"200") {
@@ -52,6 +56,17 @@ impl Placed {
             self.usage = framing.map(UsageReader::new);
         }
         self
+    }
+
+    /// Tells the client which server has its session now, if it does not know.
+    fn greet(&self, worker: &Worker, served: &[u8]) {
+        let picker = worker.picker.borrow();
+        let Some(greeting) = picker.greeting(self.session, served) else { return };
+        // Nobody served what the proxy answered itself.
+        if abi::property(&["response", "code_details"]).is_none_or(|details| details == b"via_upstream") {
+            let set = if greeting.beside_others { abi::add_header } else { abi::set_header };
+            let _ = set(Headers::Response, greeting.header, &greeting.value);
+        }
     }
 
     /// A piece of the answer came.

@@ -18,6 +18,7 @@ use crate::config::{Explain, FailureMode};
 use crate::picker::{Ask, NoPick, Pick};
 use crate::prompt::{Dialect, Prompt};
 use crate::reply::Reply;
+use crate::session::Home;
 
 /// A request's state.
 pub(super) struct Request {
@@ -47,17 +48,29 @@ impl Request {
         let ask = Ask { prompt: prompt.as_ref(), headers: &inbound.headers };
         let picked = worker.picker.borrow_mut().pick(&*worker.store, ask, now);
         match picked {
-            Ok(Pick { decision, entry, forecast }) => {
+            Ok(Pick { decision, entry, forecast, session }) => {
                 debug!("{decision}");
                 worker.metrics.borrow_mut().picked();
+                if session == Home::Unknown {
+                    worker.metrics.borrow_mut().session_unknown();
+                }
                 let destination = decision.destination().unwrap_or_default();
                 // Of embeddings there is nothing to learn, and their answers are long.
                 let tells = prompt.is_some() && inbound.dialect != Some(Dialect::Embeddings);
                 let chains = prompt.map(|prompt| prompt.chains).unwrap_or_default();
                 let explanation = (worker.config.explain == Explain::Header).then(|| decision.to_string());
                 let address = decision.ranked.into_iter().next().map(|first| first.address).unwrap_or_default();
-                self.placed =
-                    Some(Placed { address, explanation, entry, forecast, chains, tells, streams: false, usage: None });
+                self.placed = Some(Placed {
+                    address,
+                    explanation,
+                    entry,
+                    forecast,
+                    session,
+                    chains,
+                    tells,
+                    streams: false,
+                    usage: None,
+                });
                 if let Err(status) = abi::set_header(Headers::Request, DESTINATION, destination.as_bytes()) {
                     // The host sent the headers on although they were held.
                     worker.metrics.borrow_mut().too_late();

@@ -3,7 +3,10 @@
 mod healthy;
 mod lora_capacity;
 mod prefix_cache_affinity;
+mod session_affinity;
+mod slo_headroom_tier;
 
 pub(super) use healthy::Healthy;
 pub(super) use lora_capacity::LoraCapacity;
 pub(super) use prefix_cache_affinity::PrefixCacheAffinity;
+pub(super) use slo_headroom_tier::SloHeadroomTier;

@@ -3,15 +3,18 @@
 mod active_request;
 mod expected_cost;
 mod kv_cache_utilization;
+mod latency;
 mod lora_affinity;
 mod prefix_cache;
 mod queue;
 mod running_requests;
+mod session_affinity;
 mod token_load;
 
 pub(super) use active_request::ActiveRequest;
 pub(super) use expected_cost::ExpectedCost;
 pub(super) use kv_cache_utilization::KvCacheUtilization;
+pub(super) use latency::Latency;
 pub(super) use lora_affinity::LoraAffinity;
 pub(super) use prefix_cache::PrefixCache;
 pub(super) use queue::Queue;
