@@ -38,15 +38,17 @@ mod tests {
         assert_eq!(config.session.unwrap().header(), "cookie");
         assert_eq!(config.request_headers, ["cookie".into()], "read once");
         let error = of("{}", r#"{"cookie":"route"}"#).unwrap_err().to_string();
-        let expected =
-            "profile: `session-affinity-filter` and `session-affinity-scorer` must have the same parameters";
+        let expected = "profile: `session-affinity-filter` and `session-affinity-scorer` must have the same parameters";
         assert_eq!(error, expected);
     }
 
     #[test]
     fn a_session_has_one_place_to_look_for() {
         let both = r#"{"cookie":"route","headerName":"x-route"}"#;
-        assert_eq!(of(both, both).unwrap_err().to_string(), "profile: of `headerName` and `cookie` a session can have one");
+        assert_eq!(
+            of(both, both).unwrap_err().to_string(),
+            "profile: of `headerName` and `cookie` a session can have one"
+        );
     }
 
     #[test]

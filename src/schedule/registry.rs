@@ -53,7 +53,7 @@ pub const FILTERS: &[Plugin<dyn Filter>] = &[
                   the client chooses a name, for which all gateways draw the same endpoint by hash. `headerName` \
                   (`x-session-token` or `x-session-id`), the header that tells; or `cookie`, the cookie that does. \
                   `secret`, at least 16 bytes, without which tokens are good for one deployment of one gateway; keep it \
-                  from clients.",
+                  from clients. It leaves nowhere to fall back to; the scorer does.",
         build: |p| Ok(with::<Session>(p)?),
     },
     Plugin {

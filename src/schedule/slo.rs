@@ -116,7 +116,10 @@ mod tests {
 
     #[test]
     fn expectations_are_milliseconds_under_new_names_and_old() {
-        assert_eq!(slo(&[("x-llm-d-slo-ttft-ms", "250"), ("x-llm-d-slo-tpot-ms", " 12.5 ")]), (Some(0.25), Some(0.0125)));
+        assert_eq!(
+            slo(&[("x-llm-d-slo-ttft-ms", "250"), ("x-llm-d-slo-tpot-ms", " 12.5 ")]),
+            (Some(0.25), Some(0.0125))
+        );
         assert_eq!(slo(&[("x-slo-ttft-ms", "250"), ("x-slo-tpot-ms", "1e1")]), (Some(0.25), Some(0.01)));
         assert_eq!(slo(&[("x-slo-ttft-ms", "250"), ("x-llm-d-slo-ttft-ms", "100")]), (Some(0.1), None));
     }
@@ -147,7 +150,8 @@ mod tests {
         let mut candidate = Candidate::named("a");
         predicted(&mut candidate, 0.0, 1.0);
         candidate.work.prompt_tokens = 20_000;
-        let headroom = |candidate: &Candidate<'_>| Slo { first_token: Some(3.0), step: None }.headroom(candidate).unwrap();
+        let headroom =
+            |candidate: &Candidate<'_>| Slo { first_token: Some(3.0), step: None }.headroom(candidate).unwrap();
         let fast = headroom(&candidate);
         candidate.speed.prefill = 3.0;
         assert!(fast.is_positive() && !headroom(&candidate).is_positive());

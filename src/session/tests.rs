@@ -136,6 +136,9 @@ fn parameters_that_cannot_be_are_refused() {
     refused(json!({ "cookie": "a b" }), "\"a b\" is not a name of 1 to 128 letters, digits and !#$%&'*+-.^_`|~");
     refused(json!({ "headerName": "" }), "\"\" is not a name");
     refused(json!({ "headerName": ":path" }), "\":path\" is not a name");
-    refused(json!({ "strategy": "cookie" }), "unknown variant `cookie`, expected `encoded_endpoint_header` or `session_id`");
+    refused(
+        json!({ "strategy": "cookie" }),
+        "unknown variant `cookie`, expected `encoded_endpoint_header` or `session_id`",
+    );
     refused(json!({ "ttl": "300s" }), "unknown field `ttl`");
 }

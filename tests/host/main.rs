@@ -10,6 +10,7 @@ mod no_endpoint;
 mod proxy;
 mod routing;
 mod scraping;
+mod session;
 mod shared_data;
 mod takeover;
 mod usage;

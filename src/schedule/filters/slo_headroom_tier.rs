@@ -52,7 +52,8 @@ mod tests {
 
     /// Who is left of endpoints with these waits and paces; the last one never has a prediction.
     fn kept(epsilon: f64, headers: &Headers, servers: &[(f64, f64)], rng: &mut Rng) -> Vec<usize> {
-        let mut candidates: Vec<_> = (0..=servers.len()).map(|index| Candidate { index, ..Candidate::named("a") }).collect();
+        let mut candidates: Vec<_> =
+            (0..=servers.len()).map(|index| Candidate { index, ..Candidate::named("a") }).collect();
         for (candidate, (wait, pace)) in candidates.iter_mut().zip(servers) {
             predicted(candidate, *wait, *pace);
         }

@@ -133,8 +133,7 @@ mod tests {
     use crate::schedule::scorers::testing::scores;
     use crate::schedule::slo::testing::{expects, predicted};
 
-    const MOST: Latency =
-        Latency { ttft_weight: 0.8, tpot_weight: 0.2, headroom_selection_strategy: Strategy::Most };
+    const MOST: Latency = Latency { ttft_weight: 0.8, tpot_weight: 0.2, headroom_selection_strategy: Strategy::Most };
 
     /// The scores of endpoints with these waits and paces.
     fn of(scorer: &Latency, headers: &Headers, servers: &[(f64, f64)]) -> Vec<f64> {
