@@ -175,8 +175,14 @@ pub fn load(json: &[u8]) -> Result<Config, ConfigError> {
     let engines =
         Engines::resolve(&written.scrape.engines).map_err(|error| error.within("engines").within("scrape"))?;
     let profile = written.profile.resolve().map_err(|error| error.within("profile"))?;
+    let pool = written.pool.resolve(&engines).map_err(|error| error.within("pool"))?;
+    for (i, endpoint) in pool.endpoints.iter().enumerate() {
+        if let Some(fault) = profile.label_fault(&endpoint.labels) {
+            return Err(ConfigError::at(format!("pool.endpoints[{i}].labels"), fault));
+        }
+    }
     Ok(Config {
-        pool: written.pool.resolve(&engines).map_err(|error| error.within("pool"))?,
+        pool,
         scrape: written.scrape.resolve().map_err(|error| error.within("scrape"))?,
         request: written.request.resolve(),
         prefix: written.prefix.resolve(),
