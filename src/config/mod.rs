@@ -21,6 +21,7 @@ mod ready;
 pub mod reference;
 mod request;
 mod scrape;
+mod session;
 #[cfg(test)]
 mod tests;
 mod whole;
@@ -33,6 +34,7 @@ use whole::Whole;
 
 use crate::schedule::Profile;
 pub use crate::scrape::Settings as Scrape;
+use crate::session::Session;
 pub use crate::strict::ConfigError;
 use crate::strict::{self, choices};
 use disaggregation::WrittenDisaggregation;
@@ -68,6 +70,8 @@ pub struct Config {
     pub profile: Profile,
     /// How prompts are read elsewhere than where their answers are generated; `None`: they are not.
     pub disaggregation: Option<Disaggregation>,
+    /// How sessions are told, if the profile looks at them.
+    pub session: Option<Session>,
     /// Who is told of each decision.
     pub explain: Explain,
     /// Whether the proxy's wish for a subset is asked for.
@@ -237,6 +241,7 @@ pub fn load(json: &[u8]) -> Result<Config, ConfigError> {
         gateways: written.gateways.get(),
         failure_mode: written.failure_mode,
         request_headers: unique(profile.headers().into_iter().chain(prefill_headers)),
+        session: session::session(&profile)?,
         profile,
         disaggregation,
     })

@@ -51,6 +51,11 @@ impl Metrics {
         self.count("endpoint_picker_cache_lost_total");
     }
 
+    /// A request brought a session token that no endpoint has.
+    pub(super) fn session_unknown(&mut self) {
+        self.count("endpoint_picker_sessions_unknown_total");
+    }
+
     /// The destination could not be set any more; the proxy's own policy chooses.
     pub(super) fn too_late(&mut self) {
         self.count("endpoint_picker_destination_refused_total");

@@ -13,6 +13,7 @@ mod protocol;
 mod proxy;
 mod routing;
 mod scraping;
+mod session;
 mod shared_data;
 mod takeover;
 mod usage;

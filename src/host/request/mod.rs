@@ -18,6 +18,7 @@ use crate::config::{Explain, FailureMode};
 use crate::picker::{Ask, Pick};
 use crate::prompt::{Dialect, Prompt};
 use crate::reply::Reply;
+use crate::session::Home;
 
 /// A request's state.
 pub(super) struct Request {
@@ -47,9 +48,12 @@ impl Request {
         let ask = Ask { prompt: prompt.as_ref(), headers: &inbound.headers, subset: inbound.subset.as_ref() };
         let picked = worker.picker.borrow_mut().pick(&*worker.store, ask, now);
         match picked {
-            Ok(Pick { decision, entry, forecast }) => {
+            Ok(Pick { decision, entry, forecast, session }) => {
                 debug!("{decision}");
                 worker.metrics.borrow_mut().picked();
+                if session == Home::Unknown {
+                    worker.metrics.borrow_mut().session_unknown();
+                }
                 let destination = decision.destination().unwrap_or_default();
                 let prefiller = decision.prefill.as_ref().map(|prefill| prefill.address.clone());
                 if worker.config.disaggregation.is_some() && prompt.is_some() {
@@ -65,6 +69,7 @@ impl Request {
                     explanation,
                     entry,
                     forecast,
+                    session,
                     chains,
                     tells,
                     streams: false,
