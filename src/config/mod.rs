@@ -7,12 +7,15 @@
 //! is made from them and from the ranges in their field types.
 
 mod address;
+mod choice;
 mod engine;
 mod error;
+mod model;
 mod name;
 mod path;
 mod period;
 mod pool;
+mod pools;
 mod prefix;
 mod profile;
 mod ready;
@@ -30,20 +33,32 @@ pub use error::ConfigError;
 pub use pool::Pool;
 pub use prefix::Prefix;
 pub use request::Request;
-use strict::{object, objects};
+use strict::{object, objects, some_object};
 use suggest::choices;
 use whole::Whole;
 
+use crate::routes::{Choice, Routes};
 use crate::schedule::Profile;
 pub use crate::scrape::Settings as Scrape;
+use choice::WrittenChoice;
 use engine::Engines;
 use pool::WrittenPool;
+use pools::Resolved;
 use prefix::WrittenPrefix;
 use profile::WrittenProfile;
 use ready::named_or_written;
 use request::WrittenRequest;
 use scrape::WrittenScrape;
 use serde::Deserialize;
+
+/// A whole document, checked and complete.
+#[derive(Debug)]
+pub struct Pools {
+    /// One for each pool, in the order written; at least one.
+    pub configs: Vec<Config>,
+    /// Which of them a request goes to.
+    pub routes: Routes,
+}
 
 /// The configuration of one pool, checked and complete.
 #[derive(Debug)]
@@ -66,7 +81,7 @@ pub struct Config {
     pub profile: Profile,
     /// Who is told of each decision.
     pub explain: Explain,
-    /// The request headers that matter to where a request goes, in lower case.
+    /// The request headers that matter to where a request goes, in lower case; the same for all pools of a document.
     pub request_headers: Vec<Box<str>>,
 }
 
@@ -79,7 +94,7 @@ impl Config {
 
 /// The configuration is one JSON object, the same for scraper and pickers. In Envoy it is the `configuration` of the
 /// plugin: a `google.protobuf.StringValue` with the JSON text, or a `google.protobuf.Struct`, in which YAML can be written.
-/// Only `pool.endpoints` must be given; what is left out keeps its default, also inside an object that is given in part.
+/// Only `pool.endpoints`, or `pools[].endpoints`, must be given; what is left out keeps its default, also inside an object that is given in part.
 /// Unknown fields, wrong types, values out of range and keys written twice are refused with the place, such as
 /// `pool.endpoints[1].address`; the proxy then keeps the configuration it had, or does not start.
 #[derive(Deserialize)]
@@ -87,9 +102,25 @@ impl Config {
 #[cfg_attr(feature = "schema", schemars(title = "Endpoint picker configuration"))]
 #[serde(deny_unknown_fields)]
 struct Written {
-    /// The model servers among which requests are spread.
-    #[serde(deserialize_with = "object")]
-    pool: WrittenPool,
+    /// The model servers among which requests are spread. Either this or `pools` must be given.
+    #[serde(default, deserialize_with = "some_object")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<WrittenPool>"))]
+    pool: Option<WrittenPool>,
+    /// Several pools, in place of `pool`. The model that a request asks for says which of them it goes to; one that asks for
+    /// none, or has no body that can be read, goes to the pool without `models`, or else to the first. Each pool has its
+    /// own name, its own servers and its own picture of them; the other settings are the same for all.
+    #[serde(default, deserialize_with = "objects")]
+    pools: Vec<WrittenPool>,
+    /// Whether the model of a request is told in the request header `x-gateway-model-name`, and in
+    /// `x-gateway-base-model-name` the model that it was made for if it is one of `pool.adapters`, else the model itself.
+    /// The routes of the proxy can go by them, which are looked up once more when the headers are set. What a client sends
+    /// under these names is removed. Where no model can be read, or one with control characters, there are no headers.
+    #[serde(default)]
+    model_headers: bool,
+    /// Chooses the model for requests that leave it open.
+    #[serde(default, deserialize_with = "some_object")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<WrittenChoice>"))]
+    model_choice: Option<WrittenChoice>,
     /// How the metrics of the servers are read.
     #[serde(default, deserialize_with = "object")]
     scrape: WrittenScrape,
@@ -165,22 +196,62 @@ fn one() -> Whole<1, 1000> {
     Whole::of(1)
 }
 
-/// Reads, checks and resolves a configuration. The error is the first thing found wrong.
+/// Reads, checks and resolves the configuration of a single pool. The error is the first thing found wrong.
 pub fn load(json: &[u8]) -> Result<Config, ConfigError> {
-    let written: Written = strict::parse(json)?;
+    let mut configs = load_pools(json)?.configs;
+    match (configs.pop(), configs.is_empty()) {
+        (Some(config), true) => Ok(config),
+        _ => Err(ConfigError::at("pools", "a single pool is needed here")),
+    }
+}
+
+/// Reads, checks and resolves a configuration. The error is the first thing found wrong.
+pub fn load_pools(json: &[u8]) -> Result<Pools, ConfigError> {
+    let mut document = strict::parse(json)?;
+    let written: Written = strict::typed(document.clone())?;
     let engines =
         Engines::resolve(&written.scrape.engines).map_err(|error| error.within("engines").within("scrape"))?;
-    let profile = written.profile.resolve().map_err(|error| error.within("profile"))?;
-    Ok(Config {
-        pool: written.pool.resolve(&engines).map_err(|error| error.within("pool"))?,
-        scrape: written.scrape.resolve().map_err(|error| error.within("scrape"))?,
-        request: written.request.resolve(),
-        prefix: written.prefix.resolve(),
-        ledger: written.ledger,
-        explain: written.explain,
-        gateways: written.gateways.get(),
-        failure_mode: written.failure_mode,
-        request_headers: profile.headers().into_iter().map(Into::into).collect(),
-        profile,
-    })
+    let (pools, mut routes) = pools::resolve(written.pool, written.pools, &engines)?;
+    routes.tells = written.model_headers;
+    let choice = written.model_choice.map(|choice| choice.resolve(&routes));
+    routes.choice = choice.transpose().map_err(|error| error.within("model_choice"))?;
+    // What is the same for all is read again for each pool, which so has everything of its own.
+    if let Some(fields) = document.as_object_mut() {
+        fields.retain(|field, _| !matches!(field.as_str(), "pool" | "pools"));
+    }
+    let configs = pools.into_iter().map(|pool| strict::typed::<Written>(document.clone())?.resolve(pool));
+    let mut configs = configs.collect::<Result<Vec<_>, _>>()?;
+    // They are read before it is known which pool a request goes to.
+    let mut headers: Vec<Box<str>> = Vec::new();
+    let of_choice = routes.choice.iter().flat_map(Choice::headers).cloned();
+    for header in of_choice.chain(configs.iter().flat_map(|config| config.request_headers.iter().cloned())) {
+        if !headers.contains(&header) {
+            headers.push(header);
+        }
+    }
+    configs.iter_mut().for_each(|config| config.request_headers.clone_from(&headers));
+    Ok(Pools { configs, routes })
+}
+
+impl Written {
+    /// Everything but the pools.
+    fn resolve(self, pool: Resolved) -> Result<Config, ConfigError> {
+        let Resolved { place, pool, profile } = pool;
+        let profile = match profile {
+            Some(own) => own.resolve().map_err(|error| error.within("profile").within(&place))?,
+            None => self.profile.resolve().map_err(|error| error.within("profile"))?,
+        };
+        Ok(Config {
+            pool,
+            scrape: self.scrape.resolve().map_err(|error| error.within("scrape"))?,
+            request: self.request.resolve(),
+            prefix: self.prefix.resolve(),
+            ledger: self.ledger,
+            explain: self.explain,
+            gateways: self.gateways.get(),
+            failure_mode: self.failure_mode,
+            request_headers: profile.headers().into_iter().map(Into::into).collect(),
+            profile,
+        })
+    }
 }

@@ -11,10 +11,10 @@ use serde_json::{Map, Number, Value};
 use std::fmt;
 use std::marker::PhantomData;
 
-const SMALLEST: &str = r#"{"pool": {"endpoints": [{"address": "10.0.0.1:8000"}]}}"#;
+pub(super) const SMALLEST: &str = r#"{"pool": {"endpoints": [{"address": "10.0.0.1:8000"}]}}"#;
 
-/// Reads a JSON object into `T`.
-pub(super) fn parse<T: DeserializeOwned>(json: &[u8]) -> Result<T, ConfigError> {
+/// Reads a JSON object.
+pub(super) fn parse(json: &[u8]) -> Result<Value, ConfigError> {
     let whole = |message| Err(ConfigError::at("", message));
     if json.trim_ascii().is_empty() {
         return whole(format!("the configuration is empty; the least is {SMALLEST}"));
@@ -25,11 +25,11 @@ pub(super) fn parse<T: DeserializeOwned>(json: &[u8]) -> Result<T, ConfigError> 
     if !value.is_object() {
         return whole(format!("the configuration must be a JSON object, such as {SMALLEST}"));
     }
-    typed(value)
+    Ok(value)
 }
 
 /// Reads the types. Errors name the path.
-fn typed<T: DeserializeOwned>(value: Value) -> Result<T, ConfigError> {
+pub(super) fn typed<T: DeserializeOwned>(value: Value) -> Result<T, ConfigError> {
     serde_path_to_error::deserialize(value).map_err(readable)
 }
 
@@ -73,6 +73,13 @@ fn not_json(error: &serde_json::Error) -> ConfigError {
 /// For `#[serde(deserialize_with = "…")]` on a field that holds a struct.
 pub(super) fn object<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<T, D::Error> {
     Object::deserialize(deserializer).map(|Object(value)| value)
+}
+
+/// The same for a field that may be left out.
+pub(super) fn some_object<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    object(deserializer).map(Some)
 }
 
 /// Reads a list of objects only, like [`object`].

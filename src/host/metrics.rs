@@ -4,13 +4,24 @@ use super::abi::{self, MetricKind};
 use crate::fleet::{Health, Outcome};
 use crate::picker::NoPick;
 
-/// Metrics of one VM. Defined when first used: a configuration that is only being tried must leave no trace.
-#[derive(Debug, Default)]
+/// Metrics of one pool in one VM. Defined when first used: a configuration that is only being tried must leave no trace.
+#[derive(Debug)]
 pub(super) struct Metrics {
+    /// Ends the names of gauges where there are several pools, since each has its own. Counters are of all together.
+    suffix: String,
     defined: Vec<(&'static str, Option<u32>)>,
 }
 
 impl Metrics {
+    pub(super) fn new(suffix: String) -> Self {
+        Self { suffix, defined: Vec::new() }
+    }
+
+    /// A request asked for a model that no pool serves.
+    pub(super) fn unknown_model(&mut self) {
+        self.count("endpoint_picker_unknown_models_total");
+    }
+
     /// A request was placed.
     pub(super) fn picked(&mut self) {
         self.count("endpoint_picker_picks_total");
@@ -90,7 +101,10 @@ impl Metrics {
         if let Some((_, id)) = self.defined.iter().find(|(known, _)| *known == name) {
             return *id;
         }
-        let id = abi::define_metric(kind, name);
+        let id = match kind {
+            MetricKind::Counter => abi::define_metric(kind, name),
+            MetricKind::Gauge => abi::define_metric(kind, &format!("{name}{}", self.suffix)),
+        };
         self.defined.push((name, id));
         id
     }

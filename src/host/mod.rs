@@ -2,6 +2,7 @@
 
 mod abi;
 mod metrics;
+mod pools;
 mod request;
 mod root;
 mod scraper;
@@ -23,6 +24,10 @@ const DESTINATION: &str = "x-gateway-destination-endpoint";
 
 /// The header of an answer that tells why its server was chosen.
 const DECISION: &str = "x-endpoint-picker-decision";
+
+/// The headers that tell a request's model and the base model of an adapter; routes of the proxy can go by them.
+const MODEL: &str = "x-gateway-model-name";
+const BASE_MODEL: &str = "x-gateway-base-model-name";
 
 /// Where a pool's records lie in shared data.
 #[derive(Clone, Debug)]

@@ -156,6 +156,12 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    /// One member of the object the cursor is at, which is stepped over.
+    pub(super) fn member(&mut self, key: &[u8]) -> Option<Value<'a>> {
+        let [value] = self.fields(|found| (found == key).then_some(0), |_, _| ()).found;
+        value
+    }
+
     /// The number the cursor is at, and whether more digits might have followed. Made for token ids: modulo 2^32, without
     /// its sign and fraction.
     pub(super) fn number(&mut self) -> (u32, bool) {

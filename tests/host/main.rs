@@ -7,6 +7,7 @@ mod configuration;
 mod fixture;
 mod in_flight;
 mod no_endpoint;
+mod pools;
 mod proxy;
 mod routing;
 mod scraping;

@@ -4,6 +4,7 @@ use super::super::abi::{self, Buffer, Headers as Map};
 use super::super::worker::Worker;
 use crate::headers::Headers;
 use crate::prompt::{self, Dialect, Prompt};
+use crate::routes::{Route, Routes, UnknownModel};
 
 /// A request as its headers tell.
 pub(super) struct Inbound {
@@ -13,6 +14,13 @@ pub(super) struct Inbound {
     pub(super) headers: Headers,
     /// The body, if there is one, can be read.
     readable: bool,
+}
+
+/// What was read of a request's body.
+pub(super) struct Body {
+    bytes: Vec<u8>,
+    /// Of the whole body, where it is known.
+    length: Option<u64>,
 }
 
 impl Inbound {
@@ -34,13 +42,26 @@ impl Inbound {
         self.readable
     }
 
-    /// Reads at most `max_body_bytes` of what has come of the body, which is `whole` bytes long; if its end has not come, it
-    /// is as long as declared.
-    pub(super) fn prompt(&self, worker: &Worker, whole: Option<usize>) -> Option<Prompt> {
-        let body = abi::buffer(Buffer::RequestBody, worker.config.request.max_body_bytes).unwrap_or_default();
+    /// At most `max_body_bytes` of what has come of the body, which is `whole` bytes long; if its end has not come, it is as
+    /// long as declared.
+    pub(super) fn body(&self, worker: &Worker, whole: Option<usize>) -> Body {
+        let bytes = abi::buffer(Buffer::RequestBody, worker.config.request.max_body_bytes).unwrap_or_default();
         let declared = || std::str::from_utf8(&abi::header(Map::Request, "content-length")?).ok()?.trim().parse().ok();
         let length = whole.map_or_else(declared, |whole| u64::try_from(whole).ok());
-        Some(prompt::read(self.dialect?, &body, length, worker.picker.borrow().blocks()))
+        Body { bytes, length }
+    }
+
+    /// The pool for a request with this body.
+    pub(super) fn route(&self, routes: &Routes, body: &Body) -> Result<Route, UnknownModel> {
+        match self.dialect.filter(|_| routes.ask_body()) {
+            Some(dialect) => routes.route(dialect, &body.bytes, body.length, &self.headers),
+            None => Ok(Route { pool: routes.fallback(), ..Route::default() }),
+        }
+    }
+
+    /// What a body asks for, cut as the pool of `worker` cuts prompts.
+    pub(super) fn prompt(&self, worker: &Worker, body: &Body) -> Option<Prompt> {
+        Some(prompt::read(self.dialect?, &body.bytes, body.length, worker.picker.borrow().blocks()))
     }
 }
 

@@ -13,33 +13,49 @@ use self::answer::Placed;
 use self::inbound::Inbound;
 use super::DESTINATION;
 use super::abi::{self, Headers};
+use super::pools::Pools;
 use super::worker::Worker;
 use crate::config::{Explain, FailureMode};
-use crate::picker::{Ask, NoPick, Pick};
+use crate::picker::{Ask, Pick};
 use crate::prompt::{Dialect, Prompt};
 use crate::reply::Reply;
 
 /// A request's state.
 pub(super) struct Request {
-    worker: Option<Rc<Worker>>,
+    pools: Option<Rc<Pools>>,
     /// Its headers are held while its prompt is being read, and then no more.
     held: Option<Inbound>,
-    placed: Option<Placed>,
+    /// With the pool that serves it.
+    placed: Option<(Rc<Worker>, Placed)>,
 }
 
 impl Request {
-    pub(super) fn new(worker: Option<Rc<Worker>>) -> Self {
-        Self { worker, held: None, placed: None }
+    pub(super) fn new(pools: Option<Rc<Pools>>) -> Self {
+        Self { pools, held: None, placed: None }
     }
 
     /// Decides on what has come of the body, which is `whole` bytes long if its end has come.
     fn decide_on_body(&mut self, inbound: Inbound, whole: Option<usize>) -> Action {
-        let Some(worker) = self.worker.clone() else { return Action::Continue };
-        let prompt = inbound.prompt(&worker, whole);
-        self.decide(&worker, &inbound, prompt)
+        let Some(pools) = self.pools.clone() else { return Action::Continue };
+        let Some(any) = pools.fallback() else { return Action::Continue };
+        let body = inbound.body(any, whole);
+        let route = match inbound.route(&pools.routes, &body) {
+            Ok(route) => route,
+            Err(unknown) => {
+                any.metrics.borrow_mut().unknown_model();
+                return answer(Reply::unknown_model(inbound.dialect, &unknown));
+            }
+        };
+        pools.tell(&route);
+        let Some(worker) = pools.get(route.pool) else { return Action::Continue };
+        let mut prompt = inbound.prompt(worker, &body);
+        if let (Some(prompt), true) = (&mut prompt, route.chosen) {
+            prompt.model = route.model;
+        }
+        self.decide(worker, &inbound, prompt)
     }
 
-    fn decide(&mut self, worker: &Worker, inbound: &Inbound, prompt: Option<Prompt>) -> Action {
+    fn decide(&mut self, worker: &Rc<Worker>, inbound: &Inbound, prompt: Option<Prompt>) -> Action {
         if worker.picker.borrow().snapshot_version().is_none() {
             worker.refresh(None);
         }
@@ -56,8 +72,9 @@ impl Request {
                 let chains = prompt.map(|prompt| prompt.chains).unwrap_or_default();
                 let explanation = (worker.config.explain == Explain::Header).then(|| decision.to_string());
                 let address = decision.ranked.into_iter().next().map(|first| first.address).unwrap_or_default();
-                self.placed =
-                    Some(Placed { address, explanation, entry, forecast, chains, tells, streams: false, usage: None });
+                let placed =
+                    Placed { address, explanation, entry, forecast, chains, tells, streams: false, usage: None };
+                self.placed = Some((worker.clone(), placed));
                 if let Err(status) = abi::set_header(Headers::Request, DESTINATION, destination.as_bytes()) {
                     // The host sent the headers on although they were held.
                     worker.metrics.borrow_mut().too_late();
@@ -70,15 +87,15 @@ impl Request {
             Err(why) => {
                 let open = worker.config.failure_mode == FailureMode::FailOpen;
                 worker.metrics.borrow_mut().not_picked(why, open);
-                if open { Action::Continue } else { refuse(inbound.dialect, why) }
+                if open { Action::Continue } else { answer(Reply::unavailable(inbound.dialect, why)) }
             }
         }
     }
 
     /// The stream is gone.
     fn close(&mut self) {
-        if let (Some(worker), Some(placed)) = (&self.worker, self.placed.take()) {
-            placed.close(worker);
+        if let Some((worker, placed)) = self.placed.take() {
+            placed.close(&worker);
         }
     }
 }
@@ -100,18 +117,21 @@ impl HttpContext for Request {
         }
         // First of all: a client must not choose the server, whatever happens next.
         let _ = abi::remove_header(Headers::Request, DESTINATION);
-        let Some(worker) = self.worker.clone() else { return Action::Continue };
-        let inbound = Inbound::read(&worker);
+        let Some(pools) = self.pools.clone() else { return Action::Continue };
+        pools.distrust();
+        let Some(worker) = pools.fallback() else { return Action::Continue };
+        let inbound = Inbound::read(worker);
         if end_of_stream || !inbound.has_prompt() {
-            return self.decide(&worker, &inbound, None);
+            return self.decide(worker, &inbound, None);
         }
         self.held = Some(inbound);
         Action::Pause
     }
 
     fn on_http_request_body(&mut self, body_size: usize, end_of_stream: bool) -> Action {
-        let (Some(inbound), Some(worker)) = (self.held.take(), &self.worker) else { return Action::Continue };
-        if end_of_stream || body_size >= worker.config.request.max_body_bytes {
+        let Some(inbound) = self.held.take() else { return Action::Continue };
+        let any = self.pools.as_ref().and_then(|pools| pools.fallback());
+        if end_of_stream || any.is_none_or(|any| body_size >= any.config.request.max_body_bytes) {
             return self.decide_on_body(inbound, end_of_stream.then_some(body_size));
         }
         self.held = Some(inbound);
@@ -127,14 +147,15 @@ impl HttpContext for Request {
     }
 
     fn on_http_response_headers(&mut self, _: usize, _: bool) -> Action {
-        if let Some((worker, placed)) = self.worker.as_ref().zip(self.placed.take()) {
-            self.placed = Some(placed.headers(worker));
-        }
+        self.placed = self.placed.take().map(|(worker, placed)| {
+            let placed = placed.headers(&worker);
+            (worker, placed)
+        });
         Action::Continue
     }
 
     fn on_http_response_body(&mut self, body_size: usize, end_of_stream: bool) -> Action {
-        if let Some((worker, placed)) = self.worker.as_ref().zip(self.placed.as_mut()) {
+        if let Some((worker, placed)) = &mut self.placed {
             placed.body(worker, body_size, end_of_stream);
         }
         Action::Continue
@@ -146,8 +167,9 @@ impl HttpContext for Request {
     }
 }
 
-fn refuse(dialect: Option<Dialect>, why: NoPick) -> Action {
-    let Reply { status, details, headers, body } = Reply::unavailable(dialect, why);
+/// Answers the request in place of a server.
+fn answer(reply: Reply) -> Action {
+    let Reply { status, details, headers, body } = reply;
     match abi::local_response(status, details, &headers, &body) {
         Ok(()) => Action::Pause,
         Err(_) => Action::Continue,
