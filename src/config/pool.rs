@@ -59,7 +59,7 @@ pub(super) struct WrittenPool {
     pub(super) adapters: BTreeMap<String, String>,
     /// How an endpoint of this pool is chosen, if otherwise than the `profile` of all says.
     #[serde(default, deserialize_with = "some_named_or_written")]
-    #[cfg_attr(feature = "schema", schemars(with = "Option<super::ready::NamedOrWritten>"))]
+    #[cfg_attr(feature = "schema", schemars(with = "super::ready::NamedOrWritten"))]
     pub(super) profile: Option<WrittenProfile>,
 }
 

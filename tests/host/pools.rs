@@ -78,13 +78,14 @@ fn each_pool_knows_the_load_of_its_own_servers() {
 }
 
 #[test]
-fn a_pool_goes_on_when_another_has_lost_its_servers() {
+fn a_pool_whose_servers_seem_dead_concerns_no_other() {
     let (proxy, worker) = ready(&two(json!({})));
-    for host in [1, 2] {
-        proxy.world().servers.remove(&format!("10.0.1.{host}:8000"));
-    }
+    [1, 2].map(|host| proxy.server(&format!("10.0.1.{host}:8000"), Server::Refuses));
     proxy.run_for(ms(5_000));
-    assert_eq!(worker.post(CHAT, asks("llama")).reply().status, 503);
+    assert_eq!(proxy.metric("endpoint_picker_endpoints_unreachable_first"), 2);
+    assert_eq!(proxy.metric("endpoint_picker_endpoints_unreachable_second"), 0);
+    // Other servers do not have its model.
+    assert!(worker.post(CHAT, asks("llama")).picked().starts_with("10.0.1."));
     assert!(worker.post(CHAT, asks("other")).picked().starts_with("10.0.2."));
 }
 
