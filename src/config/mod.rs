@@ -241,6 +241,11 @@ impl Written {
             Some(own) => own.resolve().map_err(|error| error.within("profile").within(&place))?,
             None => self.profile.resolve().map_err(|error| error.within("profile"))?,
         };
+        for (i, endpoint) in pool.endpoints.iter().enumerate() {
+            if let Some(fault) = profile.label_fault(&endpoint.labels) {
+                return Err(ConfigError::at(format!("{place}.endpoints[{i}].labels"), fault));
+            }
+        }
         Ok(Config {
             pool,
             scrape: self.scrape.resolve().map_err(|error| error.within("scrape"))?,
