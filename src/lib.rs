@@ -20,6 +20,7 @@ pub mod prefix;
 pub mod prompt;
 pub mod rendezvous;
 pub mod reply;
+pub mod rewrite;
 pub mod schedule;
 pub mod scrape;
 pub mod store;

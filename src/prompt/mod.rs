@@ -16,7 +16,7 @@
 mod blocks;
 mod dialect;
 mod form;
-mod json;
+pub(crate) mod json;
 mod media;
 mod opening;
 #[cfg(test)]
@@ -249,7 +249,7 @@ impl Reader {
 }
 
 /// A name the model server may know.
-fn name(value: Option<Value<'_>>) -> Option<Box<[u8]>> {
+pub(crate) fn name(value: Option<Value<'_>>) -> Option<Box<[u8]>> {
     let text = value.and_then(Value::text).filter(|text| !text.cut && !text.raw.is_empty())?;
     // Six bytes of escape at most for one of text.
     let bytes = if text.raw.len() <= 6 * MAX_NAME { text.to_vec() } else { return None };
