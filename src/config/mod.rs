@@ -19,6 +19,7 @@ mod ready;
 #[cfg(feature = "schema")]
 pub mod reference;
 mod request;
+mod rewrite;
 mod scrape;
 mod strict;
 mod suggest;
@@ -34,6 +35,7 @@ use strict::{object, objects};
 use suggest::choices;
 use whole::Whole;
 
+use crate::rewrite::Rules;
 use crate::schedule::Profile;
 pub use crate::scrape::Settings as Scrape;
 use engine::Engines;
@@ -42,8 +44,12 @@ use prefix::WrittenPrefix;
 use profile::WrittenProfile;
 use ready::named_or_written;
 use request::WrittenRequest;
+use rewrite::WrittenRewrite;
 use scrape::WrittenScrape;
 use serde::Deserialize;
+
+/// The header whose value decides between the targets of a rewrite.
+pub const REQUEST_ID: &str = "x-request-id";
 
 /// The configuration of one pool, checked and complete.
 #[derive(Debug)]
@@ -66,6 +72,8 @@ pub struct Config {
     pub profile: Profile,
     /// Who is told of each decision.
     pub explain: Explain,
+    /// Which models are replaced by which.
+    pub model_rewrites: Rules,
     /// The request headers that matter to where a request goes, in lower case.
     pub request_headers: Vec<Box<str>>,
 }
@@ -114,6 +122,13 @@ struct Written {
     /// Whether each answer tells why its server was chosen. The same text is in the proxy's log at level `debug`.
     #[serde(default)]
     explain: Explain,
+    /// Which models are replaced by which, for a canary, an alias or a move: the name is changed in the body of the request
+    /// before an endpoint is picked, and put back where the answer names the model. The rule for the model's name is taken,
+    /// or else the one without a name. The same `x-request-id` always gives the same target. The server gets the target in
+    /// the header `x-llm-d-model-name-rewrite` too. A target that no server knows is answered as the server answers it, with
+    /// 404 and the target in its message.
+    #[serde(default, deserialize_with = "objects")]
+    model_rewrites: Vec<WrittenRewrite>,
     /// How an endpoint is chosen: a ready profile by its name, or filters, scorers and a picker.
     #[serde(default, deserialize_with = "named_or_written")]
     #[cfg_attr(
@@ -171,6 +186,11 @@ pub fn load(json: &[u8]) -> Result<Config, ConfigError> {
     let engines =
         Engines::resolve(&written.scrape.engines).map_err(|error| error.within("engines").within("scrape"))?;
     let profile = written.profile.resolve().map_err(|error| error.within("profile"))?;
+    let model_rewrites = rewrite::resolve(written.model_rewrites)?;
+    let mut request_headers: Vec<Box<str>> = profile.headers().into_iter().map(Into::into).collect();
+    if !model_rewrites.is_empty() && !request_headers.iter().any(|name| **name == *REQUEST_ID) {
+        request_headers.push(REQUEST_ID.into());
+    }
     Ok(Config {
         pool: written.pool.resolve(&engines).map_err(|error| error.within("pool"))?,
         scrape: written.scrape.resolve().map_err(|error| error.within("scrape"))?,
@@ -180,7 +200,8 @@ pub fn load(json: &[u8]) -> Result<Config, ConfigError> {
         explain: written.explain,
         gateways: written.gateways.get(),
         failure_mode: written.failure_mode,
-        request_headers: profile.headers().into_iter().map(Into::into).collect(),
+        model_rewrites,
+        request_headers,
         profile,
     })
 }

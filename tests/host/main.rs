@@ -8,6 +8,7 @@ mod fixture;
 mod in_flight;
 mod no_endpoint;
 mod proxy;
+mod rewrite;
 mod routing;
 mod scraping;
 mod shared_data;

@@ -2,6 +2,7 @@
 
 use super::super::abi::{self, Buffer, Headers as Map};
 use super::super::worker::Worker;
+use super::rewriting::Rewriting;
 use crate::headers::Headers;
 use crate::prompt::{self, Dialect, Prompt};
 
@@ -35,12 +36,17 @@ impl Inbound {
     }
 
     /// Reads at most `max_body_bytes` of what has come of the body, which is `whole` bytes long; if its end has not come, it
-    /// is as long as declared.
-    pub(super) fn prompt(&self, worker: &Worker, whole: Option<usize>) -> Option<Prompt> {
-        let body = abi::buffer(Buffer::RequestBody, worker.config.request.max_body_bytes).unwrap_or_default();
+    /// is as long as declared. Where a rule asks for it another model is named before.
+    pub(super) fn prompt(&self, worker: &Worker, whole: Option<usize>) -> (Option<Prompt>, Option<Rewriting>) {
+        let Some(dialect) = self.dialect else { return (None, None) };
+        let mut body = abi::buffer(Buffer::RequestBody, worker.config.request.max_body_bytes).unwrap_or_default();
+        let before = body.len();
+        let rewriting = Rewriting::of(worker, self, &mut body);
+        let whole = whole.map(|whole| (whole + body.len()).saturating_sub(before));
         let declared = || std::str::from_utf8(&abi::header(Map::Request, "content-length")?).ok()?.trim().parse().ok();
         let length = whole.map_or_else(declared, |whole| u64::try_from(whole).ok());
-        Some(prompt::read(self.dialect?, &body, length, worker.picker.borrow().blocks()))
+        let prompt = prompt::read(dialect, &body, length, worker.picker.borrow().blocks());
+        (Some(prompt), rewriting)
     }
 }
 

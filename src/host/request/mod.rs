@@ -2,6 +2,7 @@
 
 mod answer;
 mod inbound;
+mod rewriting;
 
 use std::rc::Rc;
 
@@ -11,8 +12,9 @@ use proxy_wasm::types::Action;
 
 use self::answer::Placed;
 use self::inbound::Inbound;
+use self::rewriting::Rewriting;
 use super::DESTINATION;
-use super::abi::{self, Headers};
+use super::abi::{self, Buffer, Headers};
 use super::worker::Worker;
 use crate::config::{Explain, FailureMode};
 use crate::picker::{Ask, NoPick, Pick};
@@ -25,17 +27,20 @@ pub(super) struct Request {
     /// Its headers are held while its prompt is being read, and then no more.
     held: Option<Inbound>,
     placed: Option<Placed>,
+    /// It names another model than the client did.
+    rewriting: Option<Rewriting>,
 }
 
 impl Request {
     pub(super) fn new(worker: Option<Rc<Worker>>) -> Self {
-        Self { worker, held: None, placed: None }
+        Self { worker, held: None, placed: None, rewriting: None }
     }
 
     /// Decides on what has come of the body, which is `whole` bytes long if its end has come.
     fn decide_on_body(&mut self, inbound: Inbound, whole: Option<usize>) -> Action {
         let Some(worker) = self.worker.clone() else { return Action::Continue };
-        let prompt = inbound.prompt(&worker, whole);
+        let (prompt, rewriting) = inbound.prompt(&worker, whole);
+        self.rewriting = rewriting;
         self.decide(&worker, &inbound, prompt)
     }
 
@@ -70,7 +75,12 @@ impl Request {
             Err(why) => {
                 let open = worker.config.failure_mode == FailureMode::FailOpen;
                 worker.metrics.borrow_mut().not_picked(why, open);
-                if open { Action::Continue } else { refuse(inbound.dialect, why) }
+                if open {
+                    return Action::Continue;
+                }
+                // The answer is ours, and names no model.
+                self.rewriting = None;
+                refuse(inbound.dialect, why)
             }
         }
     }
@@ -101,7 +111,11 @@ impl HttpContext for Request {
         // First of all: a client must not choose the server, whatever happens next.
         let _ = abi::remove_header(Headers::Request, DESTINATION);
         let Some(worker) = self.worker.clone() else { return Action::Continue };
+        rewriting::clear(&worker);
         let inbound = Inbound::read(&worker);
+        if !end_of_stream && !inbound.has_prompt() {
+            rewriting::passed_by(&worker, &inbound);
+        }
         if end_of_stream || !inbound.has_prompt() {
             return self.decide(&worker, &inbound, None);
         }
@@ -126,16 +140,26 @@ impl HttpContext for Request {
         }
     }
 
-    fn on_http_response_headers(&mut self, _: usize, _: bool) -> Action {
-        if let Some((worker, placed)) = self.worker.as_ref().zip(self.placed.take()) {
-            self.placed = Some(placed.headers(worker));
+    fn on_http_response_headers(&mut self, _: usize, end_of_stream: bool) -> Action {
+        let Self { worker: Some(worker), placed, rewriting, .. } = self else { return Action::Continue };
+        *placed = placed.take().map(|placed| placed.headers(worker));
+        if let Some(rewriting) = rewriting {
+            rewriting.headers(worker, end_of_stream);
         }
         Action::Continue
     }
 
     fn on_http_response_body(&mut self, body_size: usize, end_of_stream: bool) -> Action {
-        if let Some((worker, placed)) = self.worker.as_ref().zip(self.placed.as_mut()) {
-            placed.body(worker, body_size, end_of_stream);
+        let Self { worker: Some(worker), placed, rewriting, .. } = self else { return Action::Continue };
+        let reads = placed.as_ref().is_some_and(Placed::reads) || rewriting.as_ref().is_some_and(Rewriting::reads);
+        // Once for both.
+        let piece = if reads && body_size > 0 { abi::buffer(Buffer::ResponseBody, body_size) } else { None };
+        let piece = piece.unwrap_or_default();
+        if let Some(placed) = placed {
+            placed.body(worker, body_size, &piece, end_of_stream);
+        }
+        if let Some(rewriting) = rewriting {
+            rewriting.body(worker, &piece, end_of_stream);
         }
         Action::Continue
     }

@@ -1,0 +1,132 @@
+//! A request that goes to another model than it names: its body on the way in, its answer on the way back.
+
+use log::{error, warn};
+
+use super::super::abi::{self, Buffer, Headers, Refused};
+use super::super::worker::Worker;
+use super::super::{MODEL_REWRITE, OLD_MODEL_REWRITE, random};
+use super::inbound::Inbound;
+use crate::config::REQUEST_ID;
+use crate::rewrite::{self, Outcome, Restorer, Rewritten};
+use crate::usage::Framing;
+
+const LENGTH: &str = "content-length";
+
+/// A rewritten request.
+pub(super) struct Rewriting {
+    /// The client's name of the model.
+    model: Box<[u8]>,
+    /// The one that was sent on.
+    target: Box<str>,
+    /// Puts the name back in an answer that can be read.
+    restorer: Option<Restorer>,
+}
+
+/// Where rules choose the model, a client's header does not.
+pub(super) fn clear(worker: &Worker) {
+    if !worker.config.model_rewrites.is_empty() {
+        let _ = abi::remove_header(Headers::Request, MODEL_REWRITE);
+        let _ = abi::remove_header(Headers::Request, OLD_MODEL_REWRITE);
+    }
+}
+
+/// A body goes on that cannot be read.
+pub(super) fn passed_by(worker: &Worker, inbound: &Inbound) {
+    if inbound.dialect.is_some() && !worker.config.model_rewrites.is_empty() {
+        worker.metrics.borrow_mut().not_rewritten();
+    }
+}
+
+impl Rewriting {
+    /// Applies the rules to `read`, the beginning of the body, and to the body that the proxy holds.
+    pub(super) fn of(worker: &Worker, inbound: &Inbound, read: &mut Vec<u8>) -> Option<Self> {
+        let rules = &worker.config.model_rewrites;
+        if rules.is_empty() {
+            return None;
+        }
+        let draw = inbound.headers.get(REQUEST_ID).map_or_else(random, rewrite::draw);
+        match rewrite::rewrite(rules, read, draw) {
+            Outcome::Kept => None,
+            Outcome::NoModel => {
+                worker.metrics.borrow_mut().not_rewritten();
+                None
+            }
+            Outcome::Rewritten(Rewritten { mut body, model, target }) => {
+                let length = body.len();
+                // The proxy has no way to replace a part: whatever it holds beyond goes along.
+                if read.len() >= worker.config.request.max_body_bytes {
+                    let held = abi::buffer(Buffer::RequestBody, i32::MAX as usize).unwrap_or_default();
+                    body.extend_from_slice(held.get(read.len()..).unwrap_or_default());
+                }
+                if let Err(status) = replace(&body, length, read.len()) {
+                    worker.metrics.borrow_mut().rewrite_refused();
+                    if worker.may_complain(abi::now()) {
+                        error!("a body could not be rewritten ({status:?}): is allow_on_headers_stop_iteration on?");
+                    }
+                    return None;
+                }
+                worker.metrics.borrow_mut().rewritten();
+                let _ = abi::set_header(Headers::Request, MODEL_REWRITE, target.as_bytes());
+                // A compressed answer could not be restored.
+                let _ = abi::remove_header(Headers::Request, "accept-encoding");
+                body.truncate(length);
+                *read = body;
+                Some(Self { model, target, restorer: None })
+            }
+        }
+    }
+
+    /// The answer begins.
+    pub(super) fn headers(&mut self, worker: &Worker, end_of_stream: bool) {
+        let header = |name| abi::header(Headers::Response, name);
+        if header(":status").as_deref() == Some(b"404") {
+            worker.metrics.borrow_mut().target_unknown();
+            if worker.may_complain(abi::now()) {
+                warn!("model_rewrites: a server answered 404 to the target {:?}", self.target);
+            }
+        }
+        let framing = header("content-type")
+            .and_then(|media_type| Framing::of_headers(&media_type, header("content-encoding").as_deref()));
+        let framing = framing.filter(|_| !end_of_stream && abi::remove_header(Headers::Response, LENGTH).is_ok());
+        self.restorer = framing.map(|framing| Restorer::new(framing, self.target.as_bytes(), &self.model));
+    }
+
+    /// Whether it looks at the pieces of the answer.
+    pub(super) fn reads(&self) -> bool {
+        self.restorer.is_some()
+    }
+
+    /// A piece of the answer came.
+    pub(super) fn body(&mut self, worker: &Worker, piece: &[u8], end_of_stream: bool) {
+        let Some(mut restorer) = self.restorer.take() else { return };
+        let mut restored = restorer.push(piece);
+        if end_of_stream {
+            let held = restorer.finish();
+            if !held.is_empty() {
+                restored.get_or_insert_with(|| piece.to_vec()).extend(held);
+            }
+        } else {
+            self.restorer = Some(restorer);
+        }
+        if restored.is_some_and(|restored| abi::set_buffer(Buffer::ResponseBody, &restored).is_err()) {
+            worker.metrics.borrow_mut().rewrite_refused();
+            self.restorer = None;
+        }
+    }
+}
+
+/// Sends `body` on, whose beginning grew to `length` from `before`. At no moment is a length declared that the body does not
+/// have: what is too long would become the next request of the connection.
+fn replace(body: &[u8], length: usize, before: usize) -> Result<(), Refused> {
+    let declared = if length == before { None } else { abi::header(Headers::Request, LENGTH) };
+    let Some(declared) = declared else { return abi::set_buffer(Buffer::RequestBody, body) };
+    abi::remove_header(Headers::Request, LENGTH)?;
+    let replaced = abi::set_buffer(Buffer::RequestBody, body);
+    let old = std::str::from_utf8(&declared).ok().and_then(|text| text.trim().parse::<u64>().ok());
+    let new = old.and_then(|old| old.checked_add(length as u64)?.checked_sub(before as u64));
+    // Without one the body is sent in chunks.
+    if let Some(length) = if replaced.is_ok() { new } else { old } {
+        let _ = abi::set_header(Headers::Request, LENGTH, length.to_string().as_bytes());
+    }
+    replaced
+}
