@@ -40,10 +40,8 @@ pub struct Served {
 pub struct Route {
     /// The pool, by its place in the configuration.
     pub pool: usize,
-    /// The model that it goes to; `None` if it names none that can be read.
+    /// The model that it asks for; `None` if it names none that can be read, or nobody needs to know.
     pub model: Option<Box<[u8]>>,
-    /// Whether the model was chosen here, so that the body names another.
-    pub chosen: bool,
 }
 
 /// No pool serves this model.
@@ -51,32 +49,39 @@ pub struct Route {
 pub struct UnknownModel(pub Box<[u8]>);
 
 impl Routes {
-    /// Whether a request's body has to be looked at to know its pool.
-    pub fn ask_body(&self) -> bool {
-        self.tells || self.choice.is_some() || self.pools > 1 || self.default.is_none()
-    }
-
     /// The pool of requests that name no model: the one for all models that no other names, else the first.
     pub fn fallback(&self) -> usize {
         self.default.unwrap_or(0)
     }
 
-    /// Looks at a body, or at what was read of one.
-    pub fn route(
+    /// Looks for the model in a body, or in what was read of one, if it makes a difference.
+    pub fn route(&self, body: &[u8]) -> Result<Route, UnknownModel> {
+        let matters = self.tells || self.pools > 1 || self.default.is_none();
+        let Some(model) = matters.then(|| prompt::model(body)).flatten() else {
+            return Ok(Route { pool: self.fallback(), model: None });
+        };
+        match self.served(&model).map(|served| served.pool).or(self.default) {
+            Some(pool) => Ok(Route { pool, model: Some(model) }),
+            None => Err(UnknownModel(model)),
+        }
+    }
+
+    /// The model for a request that leaves it open by asking for `model`; `None` if it does not.
+    pub fn choose(
         &self,
+        model: &[u8],
         dialect: Dialect,
         body: &[u8],
         declared_len: Option<u64>,
         headers: &Headers,
-    ) -> Result<Route, UnknownModel> {
-        let Some(named) = prompt::model(body) else { return Ok(Route { pool: self.fallback(), ..Route::default() }) };
-        let choice = self.choice.as_ref().filter(|choice| choice.applies_to(&named));
-        let chosen = choice.map(|choice| choice.choose(&Facts::of(dialect, body, declared_len), headers));
-        let model = chosen.map_or(named, Into::into);
-        match self.served(&model).map(|served| served.pool).or(self.default) {
-            Some(pool) => Ok(Route { pool, model: Some(model), chosen: chosen.is_some() }),
-            None => Err(UnknownModel(model)),
-        }
+    ) -> Option<&str> {
+        let choice = self.choice.as_ref().filter(|choice| choice.applies_to(model))?;
+        Some(choice.choose(&Facts::of(dialect, body, declared_len), headers))
+    }
+
+    /// Whether there is a pool for this model.
+    pub fn serve(&self, model: &str) -> bool {
+        self.default.is_some() || self.served(model.as_bytes()).is_some()
     }
 
     /// The base model of an adapter; what is not known as an adapter is its own.

@@ -3,11 +3,12 @@
 use super::model::ModelName;
 use super::{ConfigError, Whole, objects};
 use crate::prompt::MAX_TOKENS;
+use crate::rewrite::Rules;
 use crate::routes::{Choice, Routes, Rule};
 use serde::Deserialize;
 
 /// Chooses the model for requests that leave it open by asking for a model of a name such as `auto`. The chosen name takes
-/// the place of theirs in the request, and theirs the place of the chosen one in the answer.
+/// the place of theirs in the request, and theirs the place of the chosen one in the answer. `model_rewrites` apply to it.
 #[derive(Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -54,8 +55,8 @@ fn auto() -> Vec<ModelName> {
 }
 
 impl WrittenChoice {
-    /// Checks that every model that may be chosen is served.
-    pub(super) fn resolve(self, routes: &Routes) -> Result<Choice, ConfigError> {
+    /// Checks that every model that may be chosen is served, or replaced by one that is.
+    pub(super) fn resolve(self, routes: &Routes, rewrites: &Rules) -> Result<Choice, ConfigError> {
         let applies_to: Vec<Box<str>> = self.applies_to.into_iter().map(|ModelName(name)| name.into()).collect();
         if applies_to.is_empty() {
             return Err(ConfigError::at("applies_to", "at least one name is needed"));
@@ -75,7 +76,7 @@ impl WrittenChoice {
                     format!("{model:?} is in `applies_to`; a model that a pool serves is needed"),
                 ));
             }
-            if routes.default.is_none() && routes.served(model.as_bytes()).is_none() {
+            if !routes.serve(&model) && rewrites.target(model.as_bytes(), 0).is_none() {
                 return Err(ConfigError::at("", format!("no pool serves {model:?}")));
             }
             Ok(Box::<str>::from(model))

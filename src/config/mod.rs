@@ -22,6 +22,7 @@ mod ready;
 #[cfg(feature = "schema")]
 pub mod reference;
 mod request;
+mod rewrite;
 mod scrape;
 mod strict;
 mod suggest;
@@ -37,6 +38,7 @@ use strict::{object, objects, some_object};
 use suggest::choices;
 use whole::Whole;
 
+use crate::rewrite::Rules;
 use crate::routes::{Choice, Routes};
 use crate::schedule::Profile;
 pub use crate::scrape::Settings as Scrape;
@@ -48,8 +50,12 @@ use prefix::WrittenPrefix;
 use profile::WrittenProfile;
 use ready::named_or_written;
 use request::WrittenRequest;
+use rewrite::WrittenRewrite;
 use scrape::WrittenScrape;
 use serde::Deserialize;
+
+/// The header whose value decides between the targets of a rewrite.
+pub const REQUEST_ID: &str = "x-request-id";
 
 /// A whole document, checked and complete.
 #[derive(Debug)]
@@ -81,6 +87,8 @@ pub struct Config {
     pub profile: Profile,
     /// Who is told of each decision.
     pub explain: Explain,
+    /// Which models are replaced by which.
+    pub model_rewrites: Rules,
     /// The request headers that matter to where a request goes, in lower case; the same for all pools of a document.
     pub request_headers: Vec<Box<str>>,
 }
@@ -106,8 +114,9 @@ struct Written {
     #[serde(default, deserialize_with = "some_object")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<WrittenPool>"))]
     pool: Option<WrittenPool>,
-    /// Several pools, in place of `pool`. The model that a request asks for says which of them it goes to; one that asks for
-    /// none, or has no body that can be read, goes to the pool without `models`, or else to the first. Each pool has its
+    /// Several pools, in place of `pool`. The model that a request asks for, after `model_choice` and `model_rewrites`, says
+    /// which of them it goes to; one that asks for none, or has no body that can be read, goes to the pool without `models`,
+    /// or else to the first. Each pool has its
     /// own name, its own servers and its own picture of them; the other settings are the same for all.
     #[serde(default, deserialize_with = "objects")]
     pools: Vec<WrittenPool>,
@@ -145,6 +154,13 @@ struct Written {
     /// Whether each answer tells why its server was chosen. The same text is in the proxy's log at level `debug`.
     #[serde(default)]
     explain: Explain,
+    /// Which models are replaced by which, for a canary, an alias or a move: the name is changed in the body of the request
+    /// before an endpoint is picked, and put back where the answer names the model. The rule for the model's name is taken,
+    /// or else the one without a name. The same `x-request-id` always gives the same target. The server gets the target in
+    /// the header `x-llm-d-model-name-rewrite` too. A target that no server knows is answered as the server answers it, with
+    /// 404 and the target in its message.
+    #[serde(default, deserialize_with = "objects")]
+    model_rewrites: Vec<WrittenRewrite>,
     /// How an endpoint is chosen: a ready profile by its name, or filters, scorers and a picker.
     #[serde(default, deserialize_with = "named_or_written")]
     #[cfg_attr(
@@ -213,7 +229,9 @@ pub fn load_pools(json: &[u8]) -> Result<Pools, ConfigError> {
         Engines::resolve(&written.scrape.engines).map_err(|error| error.within("engines").within("scrape"))?;
     let (pools, mut routes) = pools::resolve(written.pool, written.pools, &engines)?;
     routes.tells = written.model_headers;
-    let choice = written.model_choice.map(|choice| choice.resolve(&routes));
+    let rewrites = rewrite::resolve(written.model_rewrites)?;
+    rewrite::check(&rewrites, &routes)?;
+    let choice = written.model_choice.map(|choice| choice.resolve(&routes, &rewrites));
     routes.choice = choice.transpose().map_err(|error| error.within("model_choice"))?;
     // What is the same for all is read again for each pool, which so has everything of its own.
     if let Some(fields) = document.as_object_mut() {
@@ -246,6 +264,11 @@ impl Written {
                 return Err(ConfigError::at(format!("{place}.endpoints[{i}].labels"), fault));
             }
         }
+        let model_rewrites = rewrite::resolve(self.model_rewrites)?;
+        let mut request_headers: Vec<Box<str>> = profile.headers().into_iter().map(Into::into).collect();
+        if !model_rewrites.is_empty() {
+            request_headers.push(REQUEST_ID.into());
+        }
         Ok(Config {
             pool,
             scrape: self.scrape.resolve().map_err(|error| error.within("scrape"))?,
@@ -255,7 +278,8 @@ impl Written {
             explain: self.explain,
             gateways: self.gateways.get(),
             failure_mode: self.failure_mode,
-            request_headers: profile.headers().into_iter().map(Into::into).collect(),
+            model_rewrites,
+            request_headers,
             profile,
         })
     }

@@ -49,7 +49,7 @@ pub(super) struct WrittenPool {
     /// `0s` switches it off.
     #[serde(default = "default_warmup")]
     warmup: Period<0, 3_600_000>,
-    /// The models that these servers serve, as clients name them. A model is in one pool only. A pool without `models`
+    /// The models that these servers serve, by the names that the servers have for them. A model is in one pool only. A pool without `models`
     /// takes every model that no other pool names, and there can be one such; if there is none, a request for any other
     /// model is answered with 404.
     pub(super) models: Option<Vec<ModelName>>,

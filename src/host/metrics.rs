@@ -46,6 +46,26 @@ impl Metrics {
         self.count("endpoint_picker_cache_lost_total");
     }
 
+    /// A request goes to another model than it named.
+    pub(super) fn rewritten(&mut self) {
+        self.count("endpoint_picker_rewritten_total");
+    }
+
+    /// A request did not show which model it names, so no rule could be applied.
+    pub(super) fn not_rewritten(&mut self) {
+        self.count("endpoint_picker_not_rewritten_total");
+    }
+
+    /// A body could not be replaced; it goes on as it came.
+    pub(super) fn rewrite_refused(&mut self) {
+        self.count("endpoint_picker_rewrites_refused_total");
+    }
+
+    /// A server answered a rewritten request with 404: it does not know the target.
+    pub(super) fn target_unknown(&mut self) {
+        self.count("endpoint_picker_rewrite_targets_unknown_total");
+    }
+
     /// The destination could not be set any more; the proxy's own policy chooses.
     pub(super) fn too_late(&mut self) {
         self.count("endpoint_picker_destination_refused_total");

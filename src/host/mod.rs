@@ -29,6 +29,13 @@ const DECISION: &str = "x-endpoint-picker-decision";
 const MODEL: &str = "x-gateway-model-name";
 const BASE_MODEL: &str = "x-gateway-base-model-name";
 
+/// The header that tells a server which model was put in the place of the client's. The reference endpoint picker lets a
+/// client choose with it; here rules choose.
+const MODEL_REWRITE: &str = "x-llm-d-model-name-rewrite";
+
+/// Its older name.
+const OLD_MODEL_REWRITE: &str = "x-gateway-model-name-rewrite";
+
 /// Where a pool's records lie in shared data.
 #[derive(Clone, Debug)]
 struct Keys {

@@ -23,6 +23,12 @@ impl Pools {
         self.workers.get(self.routes.fallback())
     }
 
+    /// Whether some requests go to another model than they name.
+    pub(super) fn rename_models(&self) -> bool {
+        let rules = self.fallback().is_some_and(|worker| !worker.config.model_rewrites.is_empty());
+        rules || self.routes.choice.is_some()
+    }
+
     /// What a client says of its model in headers must not be taken for what its body says.
     pub(super) fn distrust(&self) {
         if self.routes.tells {

@@ -17,7 +17,7 @@ mod blocks;
 mod dialect;
 mod facts;
 mod form;
-mod json;
+pub(crate) mod json;
 mod media;
 mod opening;
 #[cfg(test)]
@@ -105,7 +105,7 @@ pub fn read(dialect: Dialect, body: &[u8], declared_len: Option<u64>, blocks: &B
 pub fn model(body: &[u8]) -> Option<Box<[u8]>> {
     let mut cursor = Cursor::new(body);
     let is_object = cursor.peek() == Some(b'{');
-    name(is_object.then(|| cursor.member(b"model"))?)
+    name(is_object.then(|| cursor.get(b"model"))?)
 }
 
 /// Declares the fields of a request together with the keys they have.
@@ -174,7 +174,7 @@ impl Request<'_> {
     fn max_output_tokens(&self) -> Option<u32> {
         let nested = |object: Option<Value<'_>>| {
             let object = object.filter(|object| object.is_object())?;
-            object.cursor().member(b"max_new_tokens").and_then(Value::count)
+            object.cursor().get(b"max_new_tokens").and_then(Value::count)
         };
         let direct = [self.max_completion_tokens, self.max_output_tokens, self.max_tokens];
         direct
@@ -258,7 +258,7 @@ impl Reader {
 }
 
 /// A name the model server may know.
-fn name(value: Option<Value<'_>>) -> Option<Box<[u8]>> {
+pub(crate) fn name(value: Option<Value<'_>>) -> Option<Box<[u8]>> {
     let text = value.and_then(Value::text).filter(|text| !text.cut && !text.raw.is_empty())?;
     // Six bytes of escape at most for one of text.
     let bytes = if text.raw.len() <= 6 * MAX_NAME { text.to_vec() } else { return None };

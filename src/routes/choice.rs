@@ -45,9 +45,9 @@ impl Choice {
     }
 
     /// The model for a request.
-    pub fn choose(&self, facts: &Facts, headers: &Headers) -> &[u8] {
+    pub fn choose(&self, facts: &Facts, headers: &Headers) -> &str {
         let rule = self.rules.iter().find(|rule| rule.holds(facts, headers));
-        rule.map_or(&self.default, |rule| &rule.model).as_bytes()
+        rule.map_or(&self.default, |rule| &rule.model)
     }
 }
 

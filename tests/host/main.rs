@@ -9,6 +9,7 @@ mod in_flight;
 mod no_endpoint;
 mod pools;
 mod proxy;
+mod rewrite;
 mod routing;
 mod scraping;
 mod shared_data;

@@ -189,9 +189,34 @@ fn a_request_that_leaves_the_model_open_goes_to_the_pool_of_the_one_chosen() {
         let sent = worker.send(request.clone());
         let told = sent.sent().unwrap().headers.get(MODEL).unwrap();
         assert_eq!(String::from_utf8(told).unwrap(), model, "{request:?}");
+        let body: Value = serde_json::from_slice(&sent.sent().unwrap().body).unwrap();
+        assert_eq!(body["model"], model, "{request:?}");
         let net = if model == "qwen" { 2 } else { 1 };
         assert!(sent.picked().starts_with(&format!("10.0.{net}.")), "{request:?} went to {}", sent.picked());
     }
+}
+
+#[test]
+fn who_left_the_model_open_finds_that_name_in_the_answer() {
+    let choice = json!({ "applies_to": ["any"], "rules": [], "default": "qwen" });
+    let (_proxy, worker) = ready(&with(two(json!({ "models": ["qwen"] })), "model_choice", choice));
+    let request = worker.post(CHAT, asks("any"));
+    request.answers_with(&[(":status", b"200"), ("content-type", b"application/json")]).says(r#"{"model":"qwen"}"#);
+    request.says_no_more();
+    assert_eq!(request.received().1, r#"{"model":"any"}"#);
+}
+
+#[test]
+fn a_rewrite_splits_requests_over_two_pools_by_weight() {
+    let rule =
+        json!({ "model": "chat", "targets": [{ "model": "llama", "weight": 70 }, { "model": "qwen", "weight": 30 }] });
+    let (_proxy, worker) = ready(&with(two(json!({ "models": ["qwen"] })), "model_rewrites", json!([rule])));
+    let to_second = (0..200).filter(|n| {
+        let request = Request::post(CHAT).header("x-request-id", format!("request {n}")).body(asks("chat"));
+        worker.send(request).picked().starts_with("10.0.2.")
+    });
+    let count = to_second.count();
+    assert!((40..=80).contains(&count), "{count} of 200 went to the second pool");
 }
 
 #[test]

@@ -47,7 +47,7 @@ fn the_first_rule_that_holds_decides() {
         (Facts { tokens: 32_000, ..Facts::default() }, &none, "long"),
         (Facts { tokens: 31_999, ..Facts::default() }, &none, "small"),
     ] {
-        assert_eq!(choice.choose(&facts, headers), model.as_bytes(), "{facts:?} {headers:?}");
+        assert_eq!(choice.choose(&facts, headers), model, "{facts:?} {headers:?}");
     }
 }
 
@@ -113,6 +113,11 @@ fn a_model_that_may_be_chosen_is_served_somewhere() {
         format!(r#"{{"pool": {pool}, "model_choice": {choice}}}"#)
     };
     routes(&served(r#"{"rules": [{"model": "a", "has_tools": true}], "default": "b"}"#));
+    // Or stands for one that is.
+    let alias = r#"{"rules": [], "default": "c"}, "model_rewrites": [{"model": "c", "targets": [{"model": "a"}]}]"#;
+    routes(&served(alias));
+    let nobody = r#"{"rules": [], "default": "a"}, "model_rewrites": [{"targets": [{"model": "a"}, {"model": "d"}]}]"#;
+    refused(served(nobody), r#"model_rewrites[0].targets[1].model: no pool serves "d""#);
     refused(
         served(r#"{"rules": [{"model": "c", "has_tools": true}], "default": "b"}"#),
         r#"model_choice.rules[0].model: no pool serves "c""#,

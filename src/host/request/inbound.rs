@@ -4,7 +4,6 @@ use super::super::abi::{self, Buffer, Headers as Map};
 use super::super::worker::Worker;
 use crate::headers::Headers;
 use crate::prompt::{self, Dialect, Prompt};
-use crate::routes::{Route, Routes, UnknownModel};
 
 /// A request as its headers tell.
 pub(super) struct Inbound {
@@ -18,9 +17,9 @@ pub(super) struct Inbound {
 
 /// What was read of a request's body.
 pub(super) struct Body {
-    bytes: Vec<u8>,
+    pub(super) bytes: Vec<u8>,
     /// Of the whole body, where it is known.
-    length: Option<u64>,
+    pub(super) length: Option<u64>,
 }
 
 impl Inbound {
@@ -49,14 +48,6 @@ impl Inbound {
         let declared = || std::str::from_utf8(&abi::header(Map::Request, "content-length")?).ok()?.trim().parse().ok();
         let length = whole.map_or_else(declared, |whole| u64::try_from(whole).ok());
         Body { bytes, length }
-    }
-
-    /// The pool for a request with this body.
-    pub(super) fn route(&self, routes: &Routes, body: &Body) -> Result<Route, UnknownModel> {
-        match self.dialect.filter(|_| routes.ask_body()) {
-            Some(dialect) => routes.route(dialect, &body.bytes, body.length, &self.headers),
-            None => Ok(Route { pool: routes.fallback(), ..Route::default() }),
-        }
     }
 
     /// What a body asks for, cut as the pool of `worker` cuts prompts.

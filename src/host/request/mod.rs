@@ -2,6 +2,7 @@
 
 mod answer;
 mod inbound;
+mod rewriting;
 
 use std::rc::Rc;
 
@@ -11,8 +12,9 @@ use proxy_wasm::types::Action;
 
 use self::answer::Placed;
 use self::inbound::Inbound;
+use self::rewriting::Rewriting;
 use super::DESTINATION;
-use super::abi::{self, Headers};
+use super::abi::{self, Buffer, Headers};
 use super::pools::Pools;
 use super::worker::Worker;
 use crate::config::{Explain, FailureMode};
@@ -27,31 +29,32 @@ pub(super) struct Request {
     held: Option<Inbound>,
     /// With the pool that serves it.
     placed: Option<(Rc<Worker>, Placed)>,
+    /// It names another model than the client did.
+    rewriting: Option<Rewriting>,
 }
 
 impl Request {
     pub(super) fn new(pools: Option<Rc<Pools>>) -> Self {
-        Self { pools, held: None, placed: None }
+        Self { pools, held: None, placed: None, rewriting: None }
     }
 
     /// Decides on what has come of the body, which is `whole` bytes long if its end has come.
     fn decide_on_body(&mut self, inbound: Inbound, whole: Option<usize>) -> Action {
         let Some(pools) = self.pools.clone() else { return Action::Continue };
         let Some(any) = pools.fallback() else { return Action::Continue };
-        let body = inbound.body(any, whole);
-        let route = match inbound.route(&pools.routes, &body) {
+        let mut body = inbound.body(any, whole);
+        let rewriting = Rewriting::of(&pools, any, &inbound, &mut body);
+        let route = match pools.routes.route(&body.bytes) {
             Ok(route) => route,
             Err(unknown) => {
                 any.metrics.borrow_mut().unknown_model();
                 return answer(Reply::unknown_model(inbound.dialect, &unknown));
             }
         };
+        self.rewriting = rewriting;
         pools.tell(&route);
         let Some(worker) = pools.get(route.pool) else { return Action::Continue };
-        let mut prompt = inbound.prompt(worker, &body);
-        if let (Some(prompt), true) = (&mut prompt, route.chosen) {
-            prompt.model = route.model;
-        }
+        let prompt = inbound.prompt(worker, &body);
         self.decide(worker, &inbound, prompt)
     }
 
@@ -87,7 +90,12 @@ impl Request {
             Err(why) => {
                 let open = worker.config.failure_mode == FailureMode::FailOpen;
                 worker.metrics.borrow_mut().not_picked(why, open);
-                if open { Action::Continue } else { answer(Reply::unavailable(inbound.dialect, why)) }
+                if open {
+                    return Action::Continue;
+                }
+                // The answer is ours, and names no model.
+                self.rewriting = None;
+                answer(Reply::unavailable(inbound.dialect, why))
             }
         }
     }
@@ -118,9 +126,13 @@ impl HttpContext for Request {
         // First of all: a client must not choose the server, whatever happens next.
         let _ = abi::remove_header(Headers::Request, DESTINATION);
         let Some(pools) = self.pools.clone() else { return Action::Continue };
-        pools.distrust();
         let Some(worker) = pools.fallback() else { return Action::Continue };
+        pools.distrust();
+        rewriting::clear(&pools);
         let inbound = Inbound::read(worker);
+        if !end_of_stream && !inbound.has_prompt() {
+            rewriting::passed_by(&pools, worker, &inbound);
+        }
         if end_of_stream || !inbound.has_prompt() {
             return self.decide(worker, &inbound, None);
         }
@@ -146,17 +158,30 @@ impl HttpContext for Request {
         }
     }
 
-    fn on_http_response_headers(&mut self, _: usize, _: bool) -> Action {
-        self.placed = self.placed.take().map(|(worker, placed)| {
+    fn on_http_response_headers(&mut self, _: usize, end_of_stream: bool) -> Action {
+        let Self { pools, placed, rewriting, .. } = self;
+        *placed = placed.take().map(|(worker, placed)| {
             let placed = placed.headers(&worker);
             (worker, placed)
         });
+        if let Some((worker, rewriting)) = pools.as_ref().and_then(|pools| pools.fallback()).zip(rewriting.as_mut()) {
+            rewriting.headers(worker, end_of_stream);
+        }
         Action::Continue
     }
 
     fn on_http_response_body(&mut self, body_size: usize, end_of_stream: bool) -> Action {
-        if let Some((worker, placed)) = &mut self.placed {
-            placed.body(worker, body_size, end_of_stream);
+        let Self { pools, placed, rewriting, .. } = self;
+        let reads = placed.as_ref().is_some_and(|(_, placed)| placed.reads())
+            || rewriting.as_ref().is_some_and(Rewriting::reads);
+        // Once for both.
+        let piece = if reads && body_size > 0 { abi::buffer(Buffer::ResponseBody, body_size) } else { None };
+        let piece = piece.unwrap_or_default();
+        if let Some((worker, placed)) = placed {
+            placed.body(worker, body_size, &piece, end_of_stream);
+        }
+        if let Some((worker, rewriting)) = pools.as_ref().and_then(|pools| pools.fallback()).zip(rewriting.as_mut()) {
+            rewriting.body(worker, &piece, end_of_stream);
         }
         Action::Continue
     }
