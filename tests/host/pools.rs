@@ -80,7 +80,7 @@ fn each_pool_knows_the_load_of_its_own_servers() {
 #[test]
 fn a_pool_whose_servers_seem_dead_concerns_no_other() {
     let (proxy, worker) = ready(&two(json!({})));
-    [1, 2].map(|host| proxy.server(&format!("10.0.1.{host}:8000"), Server::Refuses));
+    (1..=2).for_each(|host| proxy.server(&format!("10.0.1.{host}:8000"), Server::Refuses));
     proxy.run_for(ms(5_000));
     assert_eq!(proxy.metric("endpoint_picker_endpoints_unreachable_first"), 2);
     assert_eq!(proxy.metric("endpoint_picker_endpoints_unreachable_second"), 0);
