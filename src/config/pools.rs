@@ -7,7 +7,6 @@ use super::name::Name;
 use super::pool::{Pool, WrittenPool};
 use super::profile::WrittenProfile;
 use super::strict::SMALLEST;
-use crate::prompt::MAX_NAME;
 use crate::routes::{Routes, Served};
 use hashbrown::HashMap;
 
@@ -85,9 +84,8 @@ impl Names<'_> {
         }
         for (name, base) in std::mem::take(&mut pool.adapters) {
             let place = format!("{}.adapters.{name}", self.place);
-            if !(1..=MAX_NAME).contains(&name.len()) || base.is_empty() {
-                return Err(ConfigError::at(place, "an adapter and its base model need names"));
-            }
+            let check = |text| ModelName::try_from(text).map_err(|fault| ConfigError::at(&place, fault));
+            let (ModelName(name), ModelName(base)) = (check(name)?, check(base)?);
             let own = self.routes.served.get(first..).unwrap_or_default();
             if !all && !own.iter().any(|served| *served.name == *base && served.base.is_none()) {
                 return Err(ConfigError::at(place, format!("its base model {base:?} is not among `models`")));

@@ -1,12 +1,10 @@
 //! Which models are replaced by which.
 
+use super::model::ModelName;
 use super::{ConfigError, Whole, objects};
 use crate::rewrite::{Rule, Rules, Target};
 use crate::routes::Routes;
 use serde::Deserialize;
-
-/// No server has longer names.
-const LONGEST: usize = 256;
 
 /// What becomes of the requests for one model, or for all that have no rule of their own.
 #[derive(Deserialize)]
@@ -15,7 +13,7 @@ const LONGEST: usize = 256;
 pub(super) struct WrittenRewrite {
     /// The model as clients name it. If left out, the rule is for every model that has no rule of its own; there can be
     /// one such rule.
-    model: Option<String>,
+    model: Option<ModelName>,
     /// The models that the requests go to; at least one.
     #[serde(deserialize_with = "objects")]
     #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
@@ -27,8 +25,8 @@ pub(super) struct WrittenRewrite {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 struct WrittenTarget {
-    /// The model, or adapter, as the servers name it: 1 to 256 bytes.
-    model: String,
+    /// The model, or adapter, as the servers name it.
+    model: ModelName,
     /// Its share of the requests: this of the sum of all weights of the rule.
     #[serde(default = "one")]
     weight: Whole<1, 1_000_000>,
@@ -41,9 +39,20 @@ fn one() -> Whole<1, 1_000_000> {
 /// Checks the rules in the order written.
 pub(super) fn resolve(written: Vec<WrittenRewrite>) -> Result<Rules, ConfigError> {
     let mut rules: Vec<Rule> = Vec::with_capacity(written.len());
-    for (i, WrittenRewrite { model, targets }) in written.into_iter().enumerate() {
-        let rule = rule(&rules, model, targets).map_err(|error| error.within(&format!("model_rewrites[{i}]")))?;
-        rules.push(rule);
+    for WrittenRewrite { model, targets } in written {
+        let model = model.map(|ModelName(model)| model);
+        let refused =
+            |field, message| Err(ConfigError::at(format!("model_rewrites[{}].{field}", rules.len()), message));
+        if let Some(first) = rules.iter().position(|rule| rule.model == model) {
+            return refused("model", format!("never used: model_rewrites[{first}] is for the same requests"));
+        }
+        if targets.is_empty() {
+            return refused("targets", "at least one target is needed".to_owned());
+        }
+        let targets = targets.into_iter();
+        let targets =
+            targets.map(|WrittenTarget { model: ModelName(model), weight }| Target { model, weight: weight.get() });
+        rules.push(Rule { model, targets: targets.collect() });
     }
     Ok(Rules(rules))
 }
@@ -59,33 +68,6 @@ pub(super) fn check(rules: &Rules, routes: &Routes) -> Result<(), ConfigError> {
         }
     }
     Ok(())
-}
-
-fn rule(before: &[Rule], model: Option<String>, targets: Vec<WrittenTarget>) -> Result<Rule, ConfigError> {
-    let model = model.map(name).transpose()?;
-    if let Some(first) = before.iter().position(|rule| rule.model == model) {
-        let message = match &model {
-            Some(model) => format!("model_rewrites[{first}] is the rule for {model:?} already"),
-            None => format!("without a model this is for all others, as model_rewrites[{first}] is already"),
-        };
-        return Err(ConfigError::at("model", message));
-    }
-    if targets.is_empty() {
-        return Err(ConfigError::at("targets", "at least one target is needed"));
-    }
-    let targets = targets.into_iter().enumerate().map(|(i, WrittenTarget { model, weight })| {
-        let model = name(model).map_err(|error| error.within(&format!("targets[{i}]")))?;
-        Ok(Target { model, weight: weight.get() })
-    });
-    Ok(Rule { model, targets: targets.collect::<Result<_, _>>()? })
-}
-
-/// It goes into a header, too.
-fn name(text: String) -> Result<Box<str>, ConfigError> {
-    if (1..=LONGEST).contains(&text.len()) && !text.chars().any(char::is_control) {
-        return Ok(text.into());
-    }
-    Err(ConfigError::at("model", format!("{text:?} is not a name of 1 to {LONGEST} bytes without control characters")))
 }
 
 #[cfg(test)]
@@ -120,11 +102,11 @@ mod tests {
         let (named, other, generic) = (rule(r#""model":"a","#), rule(r#""model":"c","#), rule(""));
         refused(
             &format!("[{other},{named},{generic},{named}]"),
-            r#"model_rewrites[3].model: model_rewrites[1] is the rule for "a" already"#,
+            "model_rewrites[3].model: never used: model_rewrites[1] is for the same requests",
         );
         refused(
             &format!("[{generic},{named},{generic}]"),
-            "model_rewrites[2].model: without a model this is for all others, as model_rewrites[0] is already",
+            "model_rewrites[2].model: never used: model_rewrites[0] is for the same requests",
         );
     }
 

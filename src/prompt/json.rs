@@ -139,7 +139,6 @@ impl<'a> Cursor<'a> {
     }
 
     /// The next member of the object that was entered, stepped over; `None` at the object's end or the input's.
-    #[inline]
     pub(crate) fn member(&mut self) -> Option<(Text<'a>, Value<'a>)> {
         loop {
             match self.peek()? {

@@ -36,9 +36,8 @@ use self::form::Form;
 use self::json::{Cursor, Value};
 use self::opening::Opener;
 
-/// The longest name of a model, in bytes. Longer ones are not kept: no server has them, and whoever sends one does not
-/// mean well.
-pub const MAX_NAME: usize = 1024;
+/// Longer names are not kept: no server has them, and whoever sends one does not mean well.
+const MAX_NAME: usize = 1024;
 
 /// What a request asks for, as far as it could be read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -25,7 +25,7 @@ pub struct Rewritten {
     /// The client's name.
     pub model: Box<[u8]>,
     /// The new one.
-    pub target: Box<str>,
+    pub target: String,
 }
 
 /// Applies `rules` to a body, or to the first part of one; see [`rename`].

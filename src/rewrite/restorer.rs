@@ -64,7 +64,7 @@ impl Restorer {
         };
         match events {
             None => read(Some(chunk), 0),
-            Some(events) => events.push(chunk, read),
+            Some(events) => events.push(chunk, &mut read),
         }
         out.finish()
     }

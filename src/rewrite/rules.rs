@@ -1,6 +1,6 @@
 //! Which model a request goes to.
 
-use xxhash_rust::xxh3::xxh3_64;
+use crate::schedule::Rng;
 
 /// The rules of a configuration; a name has one, and so have all others together. Default: none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -10,7 +10,7 @@ pub struct Rules(pub Vec<Rule>);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
     /// The name in the request. `None`: any that has no rule of its own.
-    pub model: Option<Box<str>>,
+    pub model: Option<String>,
     /// At least one.
     pub targets: Vec<Target>,
 }
@@ -19,7 +19,7 @@ pub struct Rule {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     /// The name that the servers know.
-    pub model: Box<str>,
+    pub model: String,
     /// Its share of the sum of all weights, 1 to 1,000,000.
     pub weight: u32,
 }
@@ -46,7 +46,9 @@ impl Rules {
     }
 }
 
-/// The draw of a request with this id. No secret goes into it, so that a retry gets the same model from any gateway.
+/// The draw of a request with this id: FNV-1a, mixed. No secret goes into it, so that a retry gets the same model from any
+/// gateway.
 pub fn draw(request_id: &[u8]) -> u64 {
-    xxh3_64(request_id)
+    let fold = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    Rng::new(request_id.iter().fold(0xcbf2_9ce4_8422_2325, fold)).next_u64()
 }

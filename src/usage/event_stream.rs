@@ -34,7 +34,7 @@ impl Default for EventStream {
 impl EventStream {
     /// Gives `each` the parts of an event's data, and `None` when the event is over, with the number of bytes that follow.
     /// The blank after the colon is still there: to JSON it means nothing.
-    pub(crate) fn push(&mut self, mut bytes: &[u8], mut each: impl FnMut(Option<&[u8]>, usize)) {
+    pub(crate) fn push(&mut self, mut bytes: &[u8], each: &mut dyn FnMut(Option<&[u8]>, usize)) {
         while let Some((byte, rest)) = bytes.split_first() {
             if std::mem::take(&mut self.after_return) && *byte == b'\n' {
                 bytes = rest;

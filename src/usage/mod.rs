@@ -97,7 +97,7 @@ impl UsageReader {
         };
         match events {
             None => read(Some(bytes), 0),
-            Some(events) => events.push(bytes, read),
+            Some(events) => events.push(bytes, &mut read),
         }
     }
 

@@ -109,13 +109,16 @@ fn an_endpoint_is_in_one_pool() {
 fn what_is_wrong_in_a_pool_is_named_with_its_place() {
     for (more, message) in [
         (r#", "models": []"#, "pools[1].models: at least one model is needed"),
-        (r#", "models": [""]"#, r#"pools[1].models[0]: "" is not the name of a model, of 1 to 1024 bytes"#),
+        (r#", "models": [""]"#, r#"pools[1].models[0]: "" is not a name of 1 to 256 bytes without control characters"#),
         (r#", "models": "b""#, r#"pools[1].models: invalid type: string "b", expected a sequence"#),
         (
             r#", "models": ["b"], "adapters": {"x": "a"}"#,
             r#"pools[1].adapters.x: its base model "a" is not among `models`"#,
         ),
-        (r#", "adapters": {"": "a"}"#, "pools[1].adapters.: an adapter and its base model need names"),
+        (
+            r#", "adapters": {"": "a"}"#,
+            r#"pools[1].adapters.: "" is not a name of 1 to 256 bytes without control characters"#,
+        ),
         (r#", "profile": {"scorers": []}"#, "pools[1].profile: missing field `picker`"),
         (
             r#", "profile": {"picker": {"type": "random-picker", "parameters": {"maxNumOfEndpoints": 0}}}"#,

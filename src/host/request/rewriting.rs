@@ -18,7 +18,7 @@ pub(super) struct Rewriting {
     /// The client's name of the model.
     model: Box<[u8]>,
     /// The one that was sent on.
-    target: Box<str>,
+    target: String,
     /// Puts the name back in an answer that can be read.
     restorer: Option<Restorer>,
 }
