@@ -5,6 +5,7 @@
 //! come in as arguments and what is to be done goes out as values. Only `host` knows Proxy-Wasm.
 
 pub mod clock;
+pub mod cold;
 pub mod config;
 pub mod cost;
 pub mod envelope;

@@ -14,6 +14,7 @@ use std::fmt;
 use std::rc::Rc;
 
 use crate::clock::Timestamp;
+use crate::cold::Cold;
 use crate::config::Config;
 use crate::cost::{Constants, Work, nominal_first_token, nominal_step};
 use crate::fleet::Snapshot;
@@ -40,6 +41,8 @@ pub struct Picker {
     learner: Learner,
     ledger: Ledger,
     index: Index,
+    /// If the profile asks for it.
+    cold: Option<Cold>,
     /// Goes on by one with each request.
     turn: u64,
     rng: Rng,
@@ -100,6 +103,7 @@ impl Picker {
         let ledger = Ledger::new(&config.pool.name, rng.next_u64());
         let index = Index::new(&config.pool.name, config.prefix.max_entries);
         let learner = Learner::new(&config.pool.name, config.sees_all());
+        let cold = Cold::new(&config.pool.name, config.profile.cold_memory());
         Self {
             pool: Pool::new(config.clone()),
             config,
@@ -108,6 +112,7 @@ impl Picker {
             learner,
             ledger,
             index,
+            cold,
             turn: rng.next_u64(),
             rng,
         }
@@ -142,7 +147,8 @@ impl Picker {
         let caches = self.pool.caches(&draft.book, &self.learner);
         let lookup = self.index.lookup(store, asked.chains, &caches);
 
-        let mut candidates = self.pool.candidates(&asked, &lookup, &draft.book, &self.learner, now);
+        let order = self.cold.as_ref().map(|cold| cold.read(store));
+        let mut candidates = self.pool.candidates(&asked, &lookup, &draft.book, &self.learner, order.as_ref(), now);
         let request = Request {
             model: asked.model,
             blocks: asked.blocks,
@@ -164,6 +170,13 @@ impl Picker {
         }
         let entry = self.ledger.open(store, draft, job(&asked, chosen, cache, &advance), now);
         self.index.insert(store, &lookup, asked.chains, *cache, &advance, &caches);
+        // A request without a prompt fills no cache.
+        if let Some((cold, order)) = self.cold.as_ref().zip(order)
+            && asked.prompt.is_some()
+            && Candidate::all_cold(&candidates)
+        {
+            cold.used(store, order, cache.endpoint);
+        }
         Ok(Pick { decision, entry, forecast })
     }
 

@@ -191,8 +191,14 @@ pub fn load(json: &[u8]) -> Result<Config, ConfigError> {
     if !model_rewrites.is_empty() && !request_headers.iter().any(|name| **name == *REQUEST_ID) {
         request_headers.push(REQUEST_ID.into());
     }
+    let pool = written.pool.resolve(&engines).map_err(|error| error.within("pool"))?;
+    for (i, endpoint) in pool.endpoints.iter().enumerate() {
+        if let Some(fault) = profile.label_fault(&endpoint.labels) {
+            return Err(ConfigError::at(format!("pool.endpoints[{i}].labels"), fault));
+        }
+    }
     Ok(Config {
-        pool: written.pool.resolve(&engines).map_err(|error| error.within("pool"))?,
+        pool,
         scrape: written.scrape.resolve().map_err(|error| error.within("scrape"))?,
         request: written.request.resolve(),
         prefix: written.prefix.resolve(),

@@ -75,11 +75,10 @@ impl WrittenProfile {
             let (name, scorer) = WrittenPlugin { kind, parameters }.build(SCORERS, &path)?;
             Ok(Weighted { name, weight, scorer })
         });
-        Ok(Profile {
-            filters: filters.collect::<Result<_, _>>()?,
-            scorers: scorers.collect::<Result<_, _>>()?,
-            picker: self.picker.build(PICKERS, "picker")?,
-        })
+        let mut filters = filters.collect::<Result<Vec<_>, _>>()?;
+        let scorers = scorers.collect::<Result<Vec<Weighted>, _>>()?;
+        filters.extend(scorers.iter().filter_map(|Weighted { name, scorer, .. }| Some((*name, scorer.filter()?))));
+        Ok(Profile { filters, scorers, picker: self.picker.build(PICKERS, "picker")? })
     }
 }
 
@@ -113,7 +112,8 @@ mod tests {
             r#"{"scorers":[{"type":"queue-scorer"},{"type":"prefix-cache"}],"picker":{"type":"random-picker"}}"#,
             "profile.scorers[1].type: unknown plugin \"prefix-cache\"; known here: `queue-scorer`, \
              `running-requests-size-scorer`, `kv-cache-utilization-scorer`, `prefix-cache-scorer`, \
-             `lora-affinity-scorer`, `active-request-scorer`, `token-load-scorer`, `expected-cost-scorer`",
+             `lora-affinity-scorer`, `active-request-scorer`, `token-load-scorer`, `load-aware-scorer`, \
+             `no-hit-lru-scorer`, `context-length-aware`, `expected-cost-scorer`",
         );
         refused(
             r#"{"picker":{"type":"max-scorer-picker"}}"#,
@@ -155,6 +155,61 @@ mod tests {
             r#"{"picker":{"type":"random-picker","parameters":{"maxNumOfEndpoints":0}}}"#,
             "profile.picker.parameters.maxNumOfEndpoints: 0 is not a whole number of at least 1",
         );
+    }
+
+    #[test]
+    fn parameters_that_are_lists_of_objects_are_refused_with_their_path() {
+        let filter = |filter: &str| format!(r#"{{"filters":[{filter}],"picker":{{"type":"random-picker"}}}}"#);
+        let utilization = |conditions: &str| {
+            filter(&format!(r#"{{"type":"utilization-filter","parameters":{{"conditions":{conditions}}}}}"#))
+        };
+        refused(
+            &utilization(r#"[{"metric":"waiting-queue","maxValue":5},{"metric":"waiting-queu","maxValue":5}]"#),
+            "profile.filters[0].parameters.conditions[1]: unknown value \"waiting-queu\"; did you mean `waiting-queue`? \
+             Known here: `active-requests`, `running-requests`, `waiting-queue`, `kv-cache-utilization`",
+        );
+        refused(
+            &utilization(r#"[{"metric":"waiting-queue","max":5}]"#),
+            "profile.filters[0].parameters.conditions[0]: unknown field; known here: `metric`, `maxValue`",
+        );
+        refused(
+            &utilization(r#"[["waiting-queue", 5]]"#),
+            "profile.filters[0].parameters.conditions[0]: invalid type: list, expected a map",
+        );
+        refused(
+            &filter(
+                r#"{"type":"label-selector-filter","parameters":{"matchExpressions":[{"key":"a","operator":"In"}]}}"#,
+            ),
+            "profile.filters[0].parameters.matchExpressions[0]: `In` and `NotIn` need `values`",
+        );
+        refused(
+            &filter(r#"{"type":"decode-filter","parameters":{"role":"decode"}}"#),
+            "profile.filters[0].parameters.role: unknown field; no field is known here",
+        );
+    }
+
+    #[test]
+    fn a_label_that_a_plugin_cannot_read_is_refused() {
+        let json = br#"{"pool":{"endpoints":[{"address":"10.0.0.1:8000"},
+            {"address":"10.0.0.2:8000","labels":{"llm-d.ai/context-length-range":"8k"}}]},
+            "profile":{"scorers":[{"type":"context-length-aware"}],"picker":{"type":"random-picker"}}}"#;
+        let message = "pool.endpoints[1].labels: \"llm-d.ai/context-length-range\" is \"8k\", which is no range of tokens \
+                       such as 0-8192";
+        assert_eq!(load(json).unwrap_err().to_string(), message);
+    }
+
+    #[test]
+    fn a_scorer_that_is_to_filter_does_so_behind_the_filters() {
+        let filters = |scorer: &str| {
+            let json = format!(
+                r#"{{"pool":{{"endpoints":[{{"address":"10.0.0.1:8000"}}]}},"profile":{{"filters":[{{"type":"healthy"}}],
+                "scorers":[{{"type":"context-length-aware","parameters":{scorer}}}],"picker":{{"type":"random-picker"}}}}}}"#
+            );
+            let profile = load(json.as_bytes()).unwrap().profile;
+            profile.filters.iter().map(|(name, _)| *name).collect::<Vec<_>>()
+        };
+        assert_eq!(filters(r#"{"enableFiltering":true}"#), ["healthy", "context-length-aware"]);
+        assert_eq!(filters("{}"), ["healthy"]);
     }
 
     #[test]

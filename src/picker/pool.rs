@@ -5,6 +5,7 @@ use std::rc::Rc;
 use super::asked::Asked;
 use super::foreign::Foreign;
 use crate::clock::Timestamp;
+use crate::cold::Order;
 use crate::config::Config;
 use crate::cost::Work;
 use crate::fleet::{Endpoint, Health, Signals};
@@ -79,6 +80,7 @@ impl Pool {
         lookup: &Lookup,
         book: &Book,
         learner: &Learner,
+        cold: Option<&Order>,
         now: Timestamp,
     ) -> Vec<Candidate<'a>> {
         let homes = self.homes(asked);
@@ -95,6 +97,7 @@ impl Pool {
                 in_flight: line.requests,
                 in_flight_tokens: line.prefill_tokens,
                 matched_blocks: *matched,
+                cold_rank: cold.and_then(|cold| cold.rank(*id)),
                 warmth: warmth(endpoint.joined, self.config.pool.warmup, now),
                 speed: learner.speed(*id),
                 load: foreign.load(&line, endpoint, mean_prefill, now),

@@ -51,6 +51,9 @@ pub struct Candidate<'a> {
     pub in_flight_tokens: u32,
     /// Leading blocks of this request's prompt it is believed to hold.
     pub matched_blocks: u32,
+    /// Its place among the endpoints that got prompts which nobody had cached, the one longest ago at 0; `None` if it never
+    /// got one, or no plugin wants to know. Places may be missing between those of two candidates.
+    pub cold_rank: Option<u32>,
     /// How much of its warm-up it has behind it, 0..=1.
     pub warmth: f64,
     /// How fast it is.
@@ -77,11 +80,17 @@ impl<'a> Candidate<'a> {
             in_flight: 0,
             in_flight_tokens: 0,
             matched_blocks: 0,
+            cold_rank: None,
             warmth: 1.0,
             speed: Speed::default(),
             load: Load::default(),
             work: Work::default(),
         }
+    }
+
+    /// Whether none of `candidates` holds anything of the prompt.
+    pub(crate) fn all_cold(candidates: &[Self]) -> bool {
+        candidates.iter().all(|candidate| candidate.matched_blocks == 0)
     }
 
     #[cfg(test)]
@@ -98,6 +107,7 @@ impl<'a> Candidate<'a> {
             in_flight: 0,
             in_flight_tokens: 0,
             matched_blocks: 0,
+            cold_rank: None,
             warmth: 1.0,
             speed: Speed::default(),
             load: Load::default(),

@@ -4,7 +4,8 @@
 //! what this proxy has in flight there, how much of the prompt it is believed to have cached, and what the request would
 //! bring. Then, in a [`Profile`]:
 //!
-//! 1. Endpoints new to the fleet that have their share already are held back (`slow_start`), whatever the profile.
+//! 1. Endpoints new to the fleet that have their share already are held back (`slow_start`), whatever the profile, unless
+//!    the filters leave nobody else.
 //! 2. Each **filter** takes candidates out, those that cannot serve the request or should not. A filter that says who should
 //!    not, keeps all before it would take out all: a poor choice is better than none. One that says who cannot, may leave
 //!    nobody over.
@@ -36,12 +37,16 @@ pub mod registry;
 mod rng;
 mod scorers;
 mod slow_start;
+#[cfg(test)]
+mod tests;
 
 pub use candidate::{Candidate, Request};
 pub use decision::{Decision, Ranked};
 pub use profile::{Profile, Weighted};
 pub use rng::Rng;
 pub(crate) use slow_start::warmth;
+
+use std::collections::BTreeMap;
 
 use crate::cost::Terms;
 
@@ -54,6 +59,11 @@ pub trait Filter {
     fn headers(&self) -> Vec<&str> {
         Vec::new()
     }
+
+    /// What is wrong with an endpoint's labels, for a plugin that reads more than text out of them.
+    fn label_fault(&self, _: &BTreeMap<String, String>) -> Option<String> {
+        None
+    }
 }
 
 /// Says how good each candidate is for a request.
@@ -64,6 +74,21 @@ pub trait Scorer {
     /// The request headers that it looks at, in lower case.
     fn headers(&self) -> Vec<&str> {
         Vec::new()
+    }
+
+    /// What is wrong with an endpoint's labels, for a plugin that reads more than text out of them.
+    fn label_fault(&self, _: &BTreeMap<String, String>) -> Option<String> {
+        None
+    }
+
+    /// The filter that it wants to be beside its scores, behind those of the profile.
+    fn filter(&self) -> Option<Box<dyn Filter>> {
+        None
+    }
+
+    /// How many endpoints it wants remembered in the order of the last prompt that came to them and that nobody had cached.
+    fn cold_memory(&self) -> u32 {
+        0
     }
 
     /// The seconds behind the score of a candidate, for a scorer that reckons in seconds.

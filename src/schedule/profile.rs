@@ -1,5 +1,6 @@
 //! A resolved profile and the decision it takes.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use super::slow_start::hold_back;
@@ -32,12 +33,27 @@ impl Profile {
         filters.chain(self.scorers.iter().flat_map(|scorer| scorer.scorer.headers())).collect()
     }
 
+    /// What is wrong with an endpoint's labels for one of its plugins.
+    pub fn label_fault(&self, labels: &BTreeMap<String, String>) -> Option<String> {
+        let filters = self.filters.iter().find_map(|(_, filter)| filter.label_fault(labels));
+        filters.or_else(|| self.scorers.iter().find_map(|scorer| scorer.scorer.label_fault(labels)))
+    }
+
+    /// How many endpoints are to be remembered in the order of the last cold prompt that came to them; see
+    /// [`Scorer::cold_memory`].
+    pub fn cold_memory(&self) -> u32 {
+        self.scorers.iter().map(|scorer| scorer.scorer.cold_memory()).max().unwrap_or(0)
+    }
+
     /// Places `request` on one of `candidates`; those that a filter takes away are gone then. Whatever the profile, a
     /// newcomer gets no herd.
     pub fn decide(&self, request: &Request<'_>, candidates: &mut Vec<Candidate<'_>>, rng: &mut Rng) -> Decision {
-        hold_back(candidates);
-        for (_, filter) in &self.filters {
-            filter.filter(request, candidates, rng);
+        let mut held_back = hold_back(candidates);
+        self.filter(request, candidates, rng);
+        if candidates.is_empty() && !held_back.is_empty() {
+            // Those that are warm cannot serve it. Rather a herd than no answer.
+            candidates.append(&mut held_back);
+            self.filter(request, candidates, rng);
         }
         let mut totals = vec![0.0; candidates.len()];
         let columns: Vec<Vec<Option<f64>>> = self
@@ -68,6 +84,12 @@ impl Profile {
             })
         });
         Decision { ranked: ranked.collect() }
+    }
+
+    fn filter(&self, request: &Request<'_>, candidates: &mut Vec<Candidate<'_>>, rng: &mut Rng) {
+        for (_, filter) in &self.filters {
+            filter.filter(request, candidates, rng);
+        }
     }
 }
 

@@ -3,10 +3,14 @@
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::filters::{Healthy, LoraCapacity, PrefixCacheAffinity};
+use super::filters::{
+    Decode, HeaderBasedTesting, Healthy, LabelSelector, LoraCapacity, Prefill, PrefixCacheAffinity, Utilization,
+};
+use super::parameters::NoParameters;
 use super::pickers::{MaxScore, Random, RoundRobin, WeightedRandom};
 use super::scorers::{
-    ActiveRequest, ExpectedCost, KvCacheUtilization, LoraAffinity, PrefixCache, Queue, RunningRequests, TokenLoad,
+    ActiveRequest, ContextLengthAware, ExpectedCost, KvCacheUtilization, LoadAware, LoraAffinity, NoHitLru,
+    PrefixCache, Queue, RunningRequests, TokenLoad,
 };
 use super::{Filter, Picker, Scorer};
 
@@ -27,12 +31,12 @@ pub const FILTERS: &[Plugin<dyn Filter>] = &[
     Plugin {
         name: "healthy",
         summary: "Leaves out endpoints whose scrapes keep failing, unless all do.",
-        build: |p| Ok(with::<Healthy>(p)?),
+        build: |p| bare(p, Box::new(Healthy)),
     },
     Plugin {
         name: "lora-capacity",
         summary: "Leaves out endpoints whose adapter slots are all taken by other adapters, unless all are.",
-        build: |p| Ok(with::<LoraCapacity>(p)?),
+        build: |p| bare(p, Box::new(LoraCapacity)),
     },
     Plugin {
         name: "prefix-cache-affinity-filter",
@@ -43,6 +47,46 @@ pub const FILTERS: &[Plugin<dyn Filter>] = &[
                   first token is reckoned from the tokens in flight.",
         build: |p| Ok(with::<PrefixCacheAffinity>(p)?),
     },
+    Plugin {
+        name: "label-selector-filter",
+        summary: "Leaves only endpoints whose labels match, perhaps none. Parameters, as in Kubernetes: `matchLabels`, an \
+                  object of labels and their values; `matchExpressions`, a list of objects with `key`, `operator` (`In`, \
+                  `NotIn`, `Exists`, `DoesNotExist`) and `values`.",
+        build: |p| Ok(with::<LabelSelector>(p)?),
+    },
+    Plugin {
+        name: "decode-filter",
+        summary: "Leaves only endpoints that generate answers, perhaps none: by the label `llm-d.ai/role`, which is \
+                  `decode`, `prefill-decode`, `both`, `encode-prefill-decode` or missing.",
+        build: |p| bare(p, Box::new(Decode)),
+    },
+    Plugin {
+        name: "prefill-filter",
+        summary: "Leaves only endpoints that read prompts for others, perhaps none: by the label `llm-d.ai/role`, which is \
+                  `prefill`, `encode-prefill`, `prefill-decode`, `both` or `encode-prefill-decode`.",
+        build: |p| bare(p, Box::new(Prefill)),
+    },
+    Plugin {
+        name: "utilization-filter",
+        summary: "Leaves only endpoints that are not too busy, perhaps none. Parameters: `conditions`, a list of objects with \
+                  `metric` (`active-requests`, `running-requests`, `waiting-queue`, `kv-cache-utilization`) and `maxValue`, \
+                  all to be met as far as the metric is known; `fallbackOnEmpty` (false), whether all stay if none meets \
+                  them.",
+        build: |p| Ok(with::<Utilization>(p)?),
+    },
+    Plugin {
+        name: "context-length-aware",
+        summary: "Leaves out endpoints that are meant for prompts of another length, unless all are. Parameters as of the \
+                  scorer of this name; `enableFiltering` is true here.",
+        build: |p| Ok(with::<ContextLengthAware>(p)?),
+    },
+    Plugin {
+        name: "header-based-testing-filter",
+        summary: "Leaves only endpoints that the request names in `test-epp-endpoint-selection`, `ip:port` or `ip` with \
+                  commas between, perhaps none; all if it has no such header. For tests: with it clients choose their \
+                  server.",
+        build: |p| bare(p, Box::new(HeaderBasedTesting)),
+    },
 ];
 
 /// All scorers.
@@ -50,17 +94,17 @@ pub const SCORERS: &[Plugin<dyn Scorer>] = &[
     Plugin {
         name: "queue-scorer",
         summary: "Short queue in the engine; relative to the other candidates.",
-        build: |p| Ok(with::<Queue>(p)?),
+        build: |p| bare(p, Box::new(Queue)),
     },
     Plugin {
         name: "running-requests-size-scorer",
         summary: "Small running batch; relative to the other candidates.",
-        build: |p| Ok(with::<RunningRequests>(p)?),
+        build: |p| bare(p, Box::new(RunningRequests)),
     },
     Plugin {
         name: "kv-cache-utilization-scorer",
         summary: "Free KV cache.",
-        build: |p| Ok(with::<KvCacheUtilization>(p)?),
+        build: |p| bare(p, Box::new(KvCacheUtilization)),
     },
     Plugin {
         name: "prefix-cache-scorer",
@@ -71,7 +115,7 @@ pub const SCORERS: &[Plugin<dyn Scorer>] = &[
     Plugin {
         name: "lora-affinity-scorer",
         summary: "The adapter is loaded there 1, room for it 0.8, it waits there 0.6, else 0.",
-        build: |p| Ok(with::<LoraAffinity>(p)?),
+        build: |p| bare(p, Box::new(LoraAffinity)),
     },
     Plugin {
         name: "active-request-scorer",
@@ -83,6 +127,25 @@ pub const SCORERS: &[Plugin<dyn Scorer>] = &[
         summary: "Few prompt tokens to read, in flight there and of this request. Parameter: `queueThresholdTokens` \
                   (4194304), from which the score is 0.",
         build: |p| Ok(with::<TokenLoad>(p)?),
+    },
+    Plugin {
+        name: "load-aware-scorer",
+        summary: "Short queue in the engine, against a limit: 0.5 without one, falling to 0. Parameter: `threshold` (128), the \
+                  waiting requests from which the score is 0.",
+        build: |p| Ok(with::<LoadAware>(p)?),
+    },
+    Plugin {
+        name: "no-hit-lru-scorer",
+        summary: "For a prompt of which no candidate has a part cached: the last such prompt came there longest ago, or never. \
+                  For others all score 0.5. Parameter: `lruSize` (1024), the endpoints remembered, at most 2048.",
+        build: |p| Ok(with::<NoHitLru>(p)?),
+    },
+    Plugin {
+        name: "context-length-aware",
+        summary: "Meant for prompts of this length. Parameters: `label` (`llm-d.ai/context-length-range`), the label of an \
+                  endpoint that says for which, `min-max` in tokens such as `0-8192`; `enableFiltering` (false), whether it \
+                  also is the filter of this name, behind those listed.",
+        build: |p| Ok(with::<ContextLengthAware>(p)?),
     },
     Plugin {
         name: "expected-cost-scorer",
@@ -126,6 +189,11 @@ impl<T: ?Sized> Plugin<T> {
     pub fn build(&self, parameters: Value) -> Result<Box<T>, BadParameters> {
         (self.build)(parameters)
     }
+}
+
+/// A plugin without parameters. All of them read the same nothing, since each type that is read costs module size.
+fn bare<T: ?Sized>(parameters: Value, plugin: Box<T>) -> Result<Box<T>, BadParameters> {
+    serde_path_to_error::deserialize(parameters).map(|NoParameters {}| plugin)
 }
 
 fn with<P: DeserializeOwned>(parameters: Value) -> Result<Box<P>, BadParameters> {

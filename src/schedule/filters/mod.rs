@@ -1,9 +1,54 @@
 //! A file a filter.
 
+mod decode;
+mod header_based_testing;
 mod healthy;
+mod label_selector;
 mod lora_capacity;
+mod prefill;
 mod prefix_cache_affinity;
+mod utilization;
 
+pub(super) use decode::Decode;
+pub(super) use header_based_testing::HeaderBasedTesting;
 pub(super) use healthy::Healthy;
+pub(super) use label_selector::LabelSelector;
 pub(super) use lora_capacity::LoraCapacity;
+pub(super) use prefill::Prefill;
 pub(super) use prefix_cache_affinity::PrefixCacheAffinity;
+pub(super) use utilization::Utilization;
+
+use super::Candidate;
+
+/// Whether the endpoint has one of these roles in disaggregated serving; `None` if it is not labelled with any.
+fn has_role(candidate: &Candidate<'_>, roles: &[&str]) -> Option<bool> {
+    candidate.labels.get("llm-d.ai/role").map(|role| roles.contains(&role.as_str()))
+}
+
+#[cfg(test)]
+mod testing {
+    use std::collections::BTreeMap;
+
+    use crate::schedule::{Candidate, Filter, Request, Rng};
+
+    pub(super) type Labels = BTreeMap<String, String>;
+
+    pub(super) fn labels(labels: &[(&str, &str)]) -> Labels {
+        labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+    }
+
+    /// One endpoint of each role, and last one without.
+    pub(super) fn roles() -> Vec<Labels> {
+        let roles =
+            ["prefill", "decode", "encode-prefill", "prefill-decode", "both", "encode", "encode-prefill-decode"];
+        roles.iter().map(|role| labels(&[("llm-d.ai/role", role)])).chain([labels(&[])]).collect()
+    }
+
+    /// The places of those that stay, of endpoints with these labels.
+    pub(super) fn kept(filter: &impl Filter, servers: &[Labels]) -> Vec<usize> {
+        let candidate = |(index, labels)| Candidate { index, labels, ..Candidate::named("10.0.0.1:8000") };
+        let mut candidates = servers.iter().enumerate().map(candidate).collect();
+        filter.filter(&Request::default(), &mut candidates, &mut Rng::new(1));
+        candidates.into_iter().map(|candidate| candidate.index).collect()
+    }
+}
