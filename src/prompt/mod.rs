@@ -42,7 +42,7 @@ const MAX_NAME: usize = 1024;
 /// What a request asks for, as far as it could be read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Prompt {
-    /// The model as named by the client. `None`: absent, empty, not a string, or longer than 1024 bytes.
+    /// The model as named in the body. `None`: absent, empty, not a string, or longer than 1024 bytes.
     pub model: Option<Box<[u8]>>,
     /// The adapter in `lora_path` (SGLang); elsewhere an adapter is named as the model.
     pub adapter: Option<Box<[u8]>>,

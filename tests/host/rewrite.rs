@@ -65,7 +65,9 @@ fn a_long_body_is_rewritten_as_far_as_it_is_read_and_passes_whole() {
         ready(with(with(pool(2), "model_rewrites", rules()), "request", json!({ "max_body_bytes": 1024 })));
     let text = format!(r#"{{"model":"m","prompt":"{}","model":"m"}}"#, "long ".repeat(1000));
     let expected = text.replacen("\"m\"", "\"org/llama-7b\"", 1);
-    let parts = [&text[..1000], &text[1000..3000], &text[3000..]];
+    let (first, rest) = text.split_at(1000);
+    let (second, third) = rest.split_at(2000);
+    let parts = [first, second, third];
     let request = Request::post(CHAT).header("content-length", text.len().to_string()).pieces(parts);
     for request in [request, Request::post(CHAT).body(&text)] {
         let request = worker.send(request);
@@ -162,7 +164,8 @@ fn an_answer_names_the_model_as_the_client_did_however_it_is_cut() {
         let expected = answer.replace("{\"model\":\"org/llama-7b\"", "{\"model\":\"m\"");
         for at in 0..answer.len() {
             let request = worker.post(path, chat(&["hello"]));
-            request.answers_with(headers).says(&answer[..at]).says(&answer[at..]).says_no_more();
+            let (one, other) = answer.split_at(at);
+            request.answers_with(headers).says(one).says(other).says_no_more();
             let (headers, text) = request.received();
             assert_eq!(text, expected, "cut at {at}");
             assert_eq!(headers.get("content-length"), None, "it would be wrong");

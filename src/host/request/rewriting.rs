@@ -101,7 +101,8 @@ impl Rewriting {
         self.restorer.is_some()
     }
 
-    /// A piece of the answer came.
+    /// A piece of the answer came. One that breaks off inside the name and then has trailers, as no model server sends them,
+    /// loses what was held back: no host takes a body with trailers any more.
     pub(super) fn body(&mut self, worker: &Worker, piece: &[u8], end_of_stream: bool) {
         let Some(mut restorer) = self.restorer.take() else { return };
         let mut restored = restorer.push(piece);
