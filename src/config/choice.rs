@@ -8,7 +8,8 @@ use crate::routes::{Choice, Routes, Rule};
 use serde::Deserialize;
 
 /// Chooses the model for requests that leave it open by asking for a model of a name such as `auto`. The chosen name takes
-/// the place of theirs in the request, and theirs the place of the chosen one in the answer. `model_rewrites` apply to it.
+/// the place of theirs in the request, and theirs the place of the chosen one in the answer, as with `model_rewrites`, which
+/// apply to the chosen name in turn.
 #[derive(Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
