@@ -26,4 +26,5 @@ pub mod routes;
 pub mod schedule;
 pub mod scrape;
 pub mod store;
+mod strict;
 pub mod usage;

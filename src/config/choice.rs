@@ -1,7 +1,7 @@
 //! Which model a request gets that leaves it open.
 
 use super::model::ModelName;
-use super::{ConfigError, Whole, objects};
+use super::{ConfigError, Whole};
 use crate::prompt::MAX_TOKENS;
 use crate::rewrite::Rules;
 use crate::routes::{Choice, Routes, Rule};
@@ -20,7 +20,6 @@ pub(super) struct WrittenChoice {
     applies_to: Vec<ModelName>,
     /// The first rule of which everything holds decides. A rule that none can reach, because one before it holds wherever
     /// it does, is refused.
-    #[serde(deserialize_with = "objects")]
     rules: Vec<WrittenRule>,
     /// The model where no rule holds.
     default: ModelName,

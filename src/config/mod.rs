@@ -9,7 +9,6 @@
 mod address;
 mod choice;
 mod engine;
-mod error;
 mod model;
 mod name;
 mod path;
@@ -24,24 +23,21 @@ pub mod reference;
 mod request;
 mod rewrite;
 mod scrape;
-mod strict;
-mod suggest;
 #[cfg(test)]
 mod tests;
 mod whole;
 
-pub use error::ConfigError;
 pub use pool::Pool;
 pub use prefix::Prefix;
 pub use request::Request;
-use strict::{object, objects, some_object};
-use suggest::choices;
 use whole::Whole;
 
 use crate::rewrite::Rules;
 use crate::routes::{Choice, Routes};
 use crate::schedule::Profile;
 pub use crate::scrape::Settings as Scrape;
+pub use crate::strict::ConfigError;
+use crate::strict::{self, choices};
 use choice::WrittenChoice;
 use engine::Engines;
 use pool::WrittenPool;
@@ -111,14 +107,12 @@ impl Config {
 #[serde(deny_unknown_fields)]
 struct Written {
     /// The model servers among which requests are spread. Either this or `pools` must be given.
-    #[serde(default, deserialize_with = "some_object")]
-    #[cfg_attr(feature = "schema", schemars(with = "Option<WrittenPool>"))]
     pool: Option<WrittenPool>,
     /// Several pools, in place of `pool`. The model that a request asks for, after `model_choice` and `model_rewrites`, says
     /// which of them it goes to; one that asks for none, or has no body that can be read, goes to the pool without `models`,
     /// or else to the first. Each pool has its
     /// own name, its own servers and its own picture of them; the other settings are the same for all.
-    #[serde(default, deserialize_with = "objects")]
+    #[serde(default)]
     pools: Vec<WrittenPool>,
     /// Whether the model of a request is told in the request header `x-gateway-model-name`, and in
     /// `x-gateway-base-model-name` the model that it was made for if it is one of `pool.adapters`, else the model itself.
@@ -127,17 +121,15 @@ struct Written {
     #[serde(default)]
     model_headers: bool,
     /// Chooses the model for requests that leave it open.
-    #[serde(default, deserialize_with = "some_object")]
-    #[cfg_attr(feature = "schema", schemars(with = "Option<WrittenChoice>"))]
     model_choice: Option<WrittenChoice>,
     /// How the metrics of the servers are read.
-    #[serde(default, deserialize_with = "object")]
+    #[serde(default)]
     scrape: WrittenScrape,
     /// How request bodies are read.
-    #[serde(default, deserialize_with = "object")]
+    #[serde(default)]
     request: WrittenRequest,
     /// How prompts are cut into blocks, and how much is remembered of who holds which.
-    #[serde(default, deserialize_with = "object")]
+    #[serde(default)]
     prefix: WrittenPrefix,
     /// Whether the workers of the proxy know of each other what they sent where.
     #[serde(default)]
@@ -159,7 +151,7 @@ struct Written {
     /// or else the one without a name. The same `x-request-id` always gives the same target. The server gets the target in
     /// the header `x-llm-d-model-name-rewrite` too. A target that no server knows is answered as the server answers it, with
     /// 404 and the target in its message.
-    #[serde(default, deserialize_with = "objects")]
+    #[serde(default)]
     model_rewrites: Vec<WrittenRewrite>,
     /// How an endpoint is chosen: a ready profile by its name, or filters, scorers and a picker.
     #[serde(default, deserialize_with = "named_or_written")]
@@ -224,7 +216,7 @@ pub fn load(json: &[u8]) -> Result<Config, ConfigError> {
 /// Reads, checks and resolves a configuration. The error is the first thing found wrong.
 pub fn load_pools(json: &[u8]) -> Result<Pools, ConfigError> {
     let mut document = strict::parse(json)?;
-    let written: Written = strict::typed(document.clone())?;
+    let written: Written = strict::from(document.clone())?;
     let engines =
         Engines::resolve(&written.scrape.engines).map_err(|error| error.within("engines").within("scrape"))?;
     let (pools, mut routes) = pools::resolve(written.pool, written.pools, &engines)?;
@@ -237,7 +229,7 @@ pub fn load_pools(json: &[u8]) -> Result<Pools, ConfigError> {
     if let Some(fields) = document.as_object_mut() {
         fields.retain(|field, _| !matches!(field.as_str(), "pool" | "pools"));
     }
-    let configs = pools.into_iter().map(|pool| strict::typed::<Written>(document.clone())?.resolve(pool));
+    let configs = pools.into_iter().map(|pool| strict::from::<Written>(document.clone())?.resolve(pool));
     let mut configs = configs.collect::<Result<Vec<_>, _>>()?;
     // They are read before it is known which pool a request goes to.
     let mut headers: Vec<Box<str>> = Vec::new();

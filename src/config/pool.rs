@@ -1,5 +1,6 @@
 //! The pool: which model servers there are.
 
+use super::ConfigError;
 use super::address::Address;
 use super::engine::{AUTO, Engines};
 use super::model::ModelName;
@@ -8,7 +9,6 @@ use super::path::HttpPath;
 use super::period::Period;
 use super::profile::WrittenProfile;
 use super::ready::some_named_or_written;
-use super::{ConfigError, objects};
 use crate::fleet::Target;
 use hashbrown::HashMap;
 use serde::Deserialize;
@@ -41,7 +41,6 @@ pub(super) struct WrittenPool {
     #[serde(default = "default_name")]
     pub(super) name: Name,
     /// The servers: 1 to 1024, no address twice.
-    #[serde(deserialize_with = "objects")]
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 1024)))]
     endpoints: Vec<WrittenEndpoint>,
     /// How long a server that joins the running pool, or comes back, takes to its full share. It gets requests at once, but

@@ -6,8 +6,9 @@ use super::model::ModelName;
 use super::name::Name;
 use super::pool::{Pool, WrittenPool};
 use super::profile::WrittenProfile;
-use super::strict::SMALLEST;
+
 use crate::routes::{Routes, Served};
+use crate::strict::SMALLEST;
 use hashbrown::HashMap;
 
 /// A pool, and how its endpoints are chosen if otherwise than for all.

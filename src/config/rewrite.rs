@@ -1,7 +1,7 @@
 //! Which models are replaced by which.
 
 use super::model::ModelName;
-use super::{ConfigError, Whole, objects};
+use super::{ConfigError, Whole};
 use crate::rewrite::{Rule, Rules, Target};
 use crate::routes::Routes;
 use serde::Deserialize;
@@ -15,7 +15,6 @@ pub(super) struct WrittenRewrite {
     /// one such rule.
     model: Option<ModelName>,
     /// The models that the requests go to; at least one.
-    #[serde(deserialize_with = "objects")]
     #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     targets: Vec<WrittenTarget>,
 }

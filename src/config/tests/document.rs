@@ -78,7 +78,7 @@ fn wrong_type() {
     refused(with(r#", "scrape": []"#), "scrape: invalid type: list, expected an object");
     refused(with(r#", "scrape": null"#), "scrape: invalid type: null, expected an object");
     refused(r#"{"pool": "10.0.0.1:8000"}"#, r#"pool: invalid type: string "10.0.0.1:8000", expected an object"#);
-    refused(r#"{"pool": {"endpoints": {}}}"#, "pool.endpoints: invalid type: object, expected a list of objects");
+    refused(r#"{"pool": {"endpoints": {}}}"#, "pool.endpoints: invalid type: object, expected a list");
     let bare = r#"pool.endpoints[0]: invalid type: string "10.0.0.1:8000", expected an object"#;
     refused(endpoints(r#""10.0.0.1:8000""#), bare);
     refused(
