@@ -8,7 +8,9 @@
 
 mod address;
 mod choice;
+mod disaggregation;
 mod engine;
+mod header;
 mod model;
 mod name;
 mod path;
@@ -27,6 +29,7 @@ mod scrape;
 mod tests;
 mod whole;
 
+pub use disaggregation::Disaggregation;
 pub use pool::Pool;
 pub use prefix::Prefix;
 pub use request::Request;
@@ -39,7 +42,10 @@ pub use crate::scrape::Settings as Scrape;
 pub use crate::strict::ConfigError;
 use crate::strict::{self, choices};
 use choice::WrittenChoice;
+use disaggregation::WrittenDisaggregation;
 use engine::Engines;
+use header::HeaderName;
+use path::HttpPath;
 use pool::WrittenPool;
 use pools::Resolved;
 use prefix::WrittenPrefix;
@@ -81,10 +87,18 @@ pub struct Config {
     pub failure_mode: FailureMode,
     /// How an endpoint is chosen.
     pub profile: Profile,
+    /// How prompts are read elsewhere than where their answers are generated; `None`: they are not.
+    pub disaggregation: Option<Disaggregation>,
     /// Who is told of each decision.
     pub explain: Explain,
     /// Which models are replaced by which.
     pub model_rewrites: Rules,
+    /// Whether the proxy's wish for a subset is asked for.
+    pub subset_hint: SubsetHint,
+    /// The header of an answer that names who gave it, in lower case.
+    pub served_header: Option<Box<str>>,
+    /// The path of requests that ask whether the filter is ready.
+    pub health_path: Option<Box<str>>,
     /// The request headers that matter to where a request goes, in lower case; the same for all pools of a document.
     pub request_headers: Vec<Box<str>>,
 }
@@ -93,6 +107,12 @@ impl Config {
     /// Whether each worker knows all requests that are sent to the servers, direct clients' apart.
     pub fn sees_all(&self) -> bool {
         self.ledger == Sharing::Shared && self.gateways == 1
+    }
+
+    /// How many endpoints are to be remembered in the order of the last cold prompt that came to them.
+    pub fn cold_memory(&self) -> u32 {
+        let prefill = self.disaggregation.as_ref().map(|split| split.profile.cold_memory());
+        self.profile.cold_memory().max(prefill.unwrap_or(0))
     }
 }
 
@@ -110,8 +130,8 @@ struct Written {
     pool: Option<WrittenPool>,
     /// Several pools, in place of `pool`. The model that a request asks for, after `model_choice` and `model_rewrites`, says
     /// which of them it goes to; one that asks for none, or has no body that can be read, goes to the pool without `models`,
-    /// or else to the first. Each pool has its
-    /// own name, its own servers and its own picture of them; the other settings are the same for all.
+    /// or else to the first. Each pool has its own name, its own servers and its own picture of them; the other settings are
+    /// the same for all.
     #[serde(default)]
     pools: Vec<WrittenPool>,
     /// Whether the model of a request is told in the request header `x-gateway-model-name`, and in
@@ -153,6 +173,17 @@ struct Written {
     /// 404 and the target in its message.
     #[serde(default)]
     model_rewrites: Vec<WrittenRewrite>,
+    /// Whether the proxy may limit a request to some of the endpoints, in the dynamic metadata
+    /// `envoy.lb.subset_hint` / `x-gateway-destination-endpoint-subset`; see docs/protocol.md.
+    #[serde(default)]
+    subset_hint: SubsetHint,
+    /// The name of a header in which each answer tells the address of the server that gave it, such as
+    /// `x-gateway-destination-endpoint-served`. It begins with `x-`. Left out: no header.
+    served_header: Option<HeaderName>,
+    /// The path at which the filter itself answers whether it is ready, such as `/-/endpoint-picker/healthz`: to GET and HEAD
+    /// with 200 if any server was heard of within `scrape.stale_after`, else with 503. Left out: requests for every path go to
+    /// the servers.
+    health_path: Option<HttpPath>,
     /// How an endpoint is chosen: a ready profile by its name, or filters, scorers and a picker.
     #[serde(default, deserialize_with = "named_or_written")]
     #[cfg_attr(
@@ -160,6 +191,11 @@ struct Written {
         schemars(with = "ready::NamedOrWritten", extend("default" = crate::schedule::ready::DEFAULT.name))
     )]
     profile: WrittenProfile,
+    /// If one server shall read the prompt and another one generate the answer (prefill/decode disaggregation). Left out,
+    /// each server does both.
+    #[serde(default)]
+    #[cfg_attr(feature = "schema", schemars(with = "WrittenDisaggregation"))]
+    disaggregation: Option<WrittenDisaggregation>,
 }
 
 /// Whether the workers of a proxy keep one book or one each.
@@ -186,6 +222,18 @@ pub enum Explain {
     /// The client, in the header `x-endpoint-picker-decision` of the answer: the server chosen with its scores and the
     /// seconds they stand for, then the next best with its own. It names servers and their load: not for the public.
     Header,
+}
+
+/// Whether the proxy may limit a request to some of the endpoints.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, serde::Serialize))]
+#[serde(rename_all = "kebab-case")]
+pub enum SubsetHint {
+    /// One of those named in the metadata is picked, or the request is answered with 503, whatever `failure_mode` says.
+    #[default]
+    Honour,
+    /// The metadata is not looked at, which saves a call to the proxy for each request.
+    Ignore,
 }
 
 /// What happens to a request for which no endpoint can be picked.
@@ -232,13 +280,9 @@ pub fn load_pools(json: &[u8]) -> Result<Pools, ConfigError> {
     let configs = pools.into_iter().map(|pool| strict::from::<Written>(document.clone())?.resolve(pool));
     let mut configs = configs.collect::<Result<Vec<_>, _>>()?;
     // They are read before it is known which pool a request goes to.
-    let mut headers: Vec<Box<str>> = Vec::new();
-    let of_choice = routes.choice.iter().flat_map(Choice::headers).cloned();
-    for header in of_choice.chain(configs.iter().flat_map(|config| config.request_headers.iter().cloned())) {
-        if !headers.contains(&header) {
-            headers.push(header);
-        }
-    }
+    let of_choice = routes.choice.iter().flat_map(Choice::headers);
+    let headers =
+        unique(of_choice.chain(configs.iter().flat_map(|config| &config.request_headers)).map(|name| &**name));
     configs.iter_mut().for_each(|config| config.request_headers.clone_from(&headers));
     Ok(Pools { configs, routes })
 }
@@ -251,16 +295,18 @@ impl Written {
             Some(own) => own.resolve().map_err(|error| error.within("profile").within(&place))?,
             None => self.profile.resolve().map_err(|error| error.within("profile"))?,
         };
+        let disaggregation = self.disaggregation.map(WrittenDisaggregation::resolve).transpose();
+        let disaggregation = disaggregation.map_err(|error| error.within("disaggregation"))?;
         for (i, endpoint) in pool.endpoints.iter().enumerate() {
-            if let Some(fault) = profile.label_fault(&endpoint.labels) {
+            let mut profiles = std::iter::once(&profile).chain(disaggregation.iter().map(|split| &split.profile));
+            if let Some(fault) = profiles.find_map(|profile| profile.label_fault(&endpoint.labels)) {
                 return Err(ConfigError::at(format!("{place}.endpoints[{i}].labels"), fault));
             }
         }
         let model_rewrites = rewrite::resolve(self.model_rewrites)?;
-        let mut request_headers: Vec<Box<str>> = profile.headers().into_iter().map(Into::into).collect();
-        if !model_rewrites.is_empty() {
-            request_headers.push(REQUEST_ID.into());
-        }
+        let prefill_headers = disaggregation.iter().flat_map(|split| split.profile.headers());
+        let draws = (!model_rewrites.is_empty()).then_some(REQUEST_ID);
+        let request_headers = unique(profile.headers().into_iter().chain(prefill_headers).chain(draws));
         Ok(Config {
             pool,
             scrape: self.scrape.resolve().map_err(|error| error.within("scrape"))?,
@@ -268,11 +314,26 @@ impl Written {
             prefix: self.prefix.resolve(),
             ledger: self.ledger,
             explain: self.explain,
+            subset_hint: self.subset_hint,
+            served_header: self.served_header.map(|HeaderName(name)| name.into()),
+            health_path: self.health_path.map(|HttpPath(path)| path.into()),
             gateways: self.gateways.get(),
             failure_mode: self.failure_mode,
             model_rewrites,
             request_headers,
             profile,
+            disaggregation,
         })
     }
+}
+
+/// Each name once.
+fn unique<'a>(names: impl Iterator<Item = &'a str>) -> Vec<Box<str>> {
+    let mut unique: Vec<Box<str>> = Vec::new();
+    for name in names {
+        if !unique.iter().any(|known| **known == *name) {
+            unique.push(name.into());
+        }
+    }
+    unique
 }

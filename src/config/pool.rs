@@ -29,6 +29,8 @@ pub struct Pool {
     pub endpoints: Vec<Target>,
     /// How long a server new to the pool is spared.
     pub warmup: Duration,
+    /// A server that fails its requests gets few.
+    pub passive_health: bool,
 }
 
 /// The model servers among which requests are spread.
@@ -48,9 +50,16 @@ pub(super) struct WrittenPool {
     /// `0s` switches it off.
     #[serde(default = "default_warmup")]
     warmup: Period<0, 3_600_000>,
-    /// The models that these servers serve, by the names that the servers have for them. A model is in one pool only. A pool without `models`
-    /// takes every model that no other pool names, and there can be one such; if there is none, a request for any other
-    /// model is answered with 404.
+    /// Whether a server that fails its requests gets fewer. Failures are server errors other than 503, refused or broken
+    /// connections, timeouts, and, at half the weight, retries that went elsewhere; 503 and 429 mean busy and do not count.
+    /// After about three failures in a row, or where most requests fail, the server gets one request after a second, then
+    /// others at growing intervals of up to 30 s; one that is answered gives it its share back. If no server is left, all
+    /// take part as before.
+    #[serde(default = "yes")]
+    passive_health: bool,
+    /// The models that these servers serve, by the names that the servers have for them. A model is in one pool only. A pool
+    /// without `models` takes every model that no other pool names, and there can be one such; if there is none, a request
+    /// for any other model is answered with 404.
     pub(super) models: Option<Vec<ModelName>>,
     /// Adapters (LoRA) that these servers serve, each with its base model, such as `{"sql-lora": "llama-3-8b"}`. Needed for
     /// an adapter of a pool with `models`, and for `model_headers`.
@@ -95,6 +104,10 @@ fn default_warmup() -> Period<0, 3_600_000> {
     Period::ms(30_000)
 }
 
+fn yes() -> bool {
+    true
+}
+
 fn default_engine() -> String {
     AUTO.to_owned()
 }
@@ -131,6 +144,6 @@ impl WrittenPool {
             });
         }
         let Name(name) = self.name;
-        Ok(Pool { name, endpoints, warmup: self.warmup.get() })
+        Ok(Pool { name, endpoints, warmup: self.warmup.get(), passive_health: self.passive_health })
     }
 }

@@ -22,6 +22,10 @@ mod entry {
 /// The header that names the destination; the proxy's override policy reads it.
 const DESTINATION: &str = "x-gateway-destination-endpoint";
 
+/// The header that names the server which reads the prompt, `ip:port`, if it is another one; the routing sidecar of the one
+/// that generates reads it.
+const PREFILLER: &str = "x-prefiller-host-port";
+
 /// The header of an answer that tells why its server was chosen.
 const DECISION: &str = "x-endpoint-picker-decision";
 
@@ -35,6 +39,10 @@ const MODEL_REWRITE: &str = "x-llm-d-model-name-rewrite";
 
 /// Its older name.
 const OLD_MODEL_REWRITE: &str = "x-gateway-model-name-rewrite";
+
+/// The dynamic metadata in which the proxy says that one of some endpoints is to be picked.
+const SUBSET: [&str; 4] =
+    ["metadata", "filter_metadata", "envoy.lb.subset_hint", "x-gateway-destination-endpoint-subset"];
 
 /// Where a pool's records lie in shared data.
 #[derive(Clone, Debug)]

@@ -15,6 +15,7 @@ use crate::ledger::Book;
 use crate::prefix::{Belief, Cache, Lookup};
 use crate::rendezvous::Homes;
 use crate::schedule::{Candidate, warmth};
+use crate::subset::Subset;
 
 #[derive(Debug)]
 pub(super) struct Pool {
@@ -98,6 +99,7 @@ impl Pool {
                 in_flight_tokens: line.prefill_tokens,
                 matched_blocks: *matched,
                 cold_rank: cold.and_then(|cold| cold.rank(*id)),
+                standing: learner.standing(*id, line.requests, now),
                 warmth: warmth(endpoint.joined, self.config.pool.warmup, now),
                 speed: learner.speed(*id),
                 load: foreign.load(&line, endpoint, mean_prefill, now),
@@ -110,7 +112,8 @@ impl Pool {
                 ..told
             }
         };
-        let mut candidates: Vec<_> = known.filter(|(index, _)| !self.drains(*index)).map(candidate).collect();
+        let mut candidates: Vec<_> =
+            known.filter(|(index, _)| self.takes_part(*index, asked.subset)).map(candidate).collect();
         // Only a name that some endpoint runs is known to be an adapter's.
         let runs =
             |candidate: &Candidate<'_>| candidate.lora.zip(asked.model).is_some_and(|(lora, model)| lora.runs(model));
@@ -155,8 +158,19 @@ impl Pool {
         Candidate::of(endpoint, now, self.config.scrape.stale_after)
     }
 
+    fn takes_part(&self, index: usize, subset: Option<&Subset>) -> bool {
+        let named =
+            |subset: &Subset| self.config.pool.endpoints.get(index).is_some_and(|target| subset.names(target.address));
+        !self.drains(index) && subset.is_none_or(named)
+    }
+
     fn drains(&self, index: usize) -> bool {
         self.config.pool.endpoints.get(index).is_some_and(|target| target.draining)
+    }
+
+    /// When the newest signal of any server was read.
+    pub(super) fn newest(&self) -> Option<Timestamp> {
+        self.endpoints.iter().filter_map(|endpoint| endpoint.signals.newest()).max()
     }
 
     fn block_tokens(&self) -> u32 {

@@ -1,12 +1,17 @@
+mod split;
+
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::*;
 use crate::config;
 use crate::fleet::Endpoint;
+use crate::ledger::Line;
 use crate::prompt::{Dialect, read};
 use crate::schedule::Ranked;
 use crate::scrape::{Lora, Reading};
 use crate::store::Memory;
+
+mod passive_health;
 
 const NOW: Timestamp = Timestamp(1_796_000_000_000);
 

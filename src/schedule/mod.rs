@@ -4,8 +4,8 @@
 //! what this proxy has in flight there, how much of the prompt it is believed to have cached, and what the request would
 //! bring. Then, in a [`Profile`]:
 //!
-//! 1. Endpoints new to the fleet that have their share already are held back (`slow_start`), whatever the profile, unless
-//!    the filters leave nobody else.
+//! 1. Whatever the profile, endpoints that fail their requests are held back but for a probe (`failing`), and so are those new
+//!    to the fleet that have their share already (`slow_start`), unless the filters leave nobody else.
 //! 2. Each **filter** takes candidates out, those that cannot serve the request or should not. A filter that says who should
 //!    not, keeps all before it would take out all: a poor choice is better than none. One that says who cannot, may leave
 //!    nobody over.
@@ -24,10 +24,19 @@
 //! it is for those who come from the Gateway API Inference Extension's endpoint picker, whose names, formulas and defaults
 //! the plugins have.
 //!
-//! Plugins are pure: whatever they look at is in the [`Request`] and the [`Candidate`]s. To add a plugin: a file in `filters/`, `scorers/` or `pickers/`, and a line in [`registry`]'s table.
+//! # Prefill apart from decode
+//!
+//! Where that is wanted, two profiles choose, one after the other: the pool's profile the endpoint that generates, of those
+//! whose label says that they can (`roles`), and a profile of its own the one that reads the prompt, if a [`Decider`] finds
+//! that worth it. The first decides before it is known that the prompt is read elsewhere: it sees the whole request, so
+//! of two endpoints the one with more of the prompt cached costs less, which is also what has less to be handed over.
+//!
+//! Plugins are pure: whatever they look at is in the [`Request`] and the [`Candidate`]s. To add a plugin: a file in `filters/`, `scorers/`, `pickers/` or `deciders/`, and a line in [`registry`]'s table.
 
 mod candidate;
+mod deciders;
 mod decision;
+mod failing;
 mod filters;
 mod parameters;
 mod pickers;
@@ -35,6 +44,7 @@ mod profile;
 pub mod ready;
 pub mod registry;
 mod rng;
+mod roles;
 mod scorers;
 mod slow_start;
 #[cfg(test)]
@@ -47,8 +57,9 @@ pub use rng::Rng;
 pub(crate) use slow_start::warmth;
 
 use std::collections::BTreeMap;
+use std::fmt;
 
-use crate::cost::Terms;
+use crate::cost::{Terms, Work};
 
 /// Takes candidates out. May keep all, may keep none.
 pub trait Filter {
@@ -95,6 +106,12 @@ pub trait Scorer {
     fn explain(&self, _: &Candidate<'_>) -> Option<Terms> {
         None
     }
+}
+
+/// Says for which requests one endpoint shall read the prompt and another one generate the answer.
+pub trait Decider: fmt::Debug {
+    /// Whether to split a request that would be this work where its answer is generated.
+    fn splits(&self, work: &Work) -> bool;
 }
 
 /// Turns totals into an order.

@@ -3,6 +3,7 @@
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::deciders::{Always, PrefixBased};
 use super::filters::{
     Decode, HeaderBasedTesting, Healthy, LabelSelector, LoraCapacity, Prefill, PrefixCacheAffinity, Utilization,
 };
@@ -12,7 +13,7 @@ use super::scorers::{
     ActiveRequest, ContextLengthAware, ExpectedCost, KvCacheUtilization, LoadAware, LoraAffinity, NoHitLru,
     PrefixCache, Queue, RunningRequests, TokenLoad,
 };
-use super::{Filter, Picker, Scorer};
+use super::{Decider, Filter, Picker, Scorer};
 use crate::strict::{self, ConfigError};
 
 /// A plugin that can be named in a profile.
@@ -177,6 +178,17 @@ pub const PICKERS: &[Plugin<dyn Picker>] = &[
                   `maxNumOfEndpoints` (1).",
         build: |p| Ok(with::<RoundRobin>(p)?),
     },
+];
+
+/// All deciders.
+pub const DECIDERS: &[Plugin<dyn Decider>] = &[
+    Plugin {
+        name: "prefix-based-pd-decider",
+        summary: "Prompts of at least `promptTokens` (0) tokens of which at least `nonCachedTokens` (0, which stands for \
+                  never) are not cached where the answer is generated.",
+        build: |p| Ok(with::<PrefixBased>(p)?),
+    },
+    Plugin { name: "always-disagg-pd-decider", summary: "Every prompt.", build: |p| bare(p, Box::new(Always)) },
 ];
 
 impl<T: ?Sized> Plugin<T> {

@@ -4,10 +4,13 @@
 mod bodies;
 mod client_headers;
 mod configuration;
+mod disaggregation;
 mod fixture;
 mod in_flight;
 mod no_endpoint;
+mod passive_health;
 mod pools;
+mod protocol;
 mod proxy;
 mod rewrite;
 mod routing;

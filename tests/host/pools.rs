@@ -220,6 +220,17 @@ fn a_rewrite_splits_requests_over_two_pools_by_weight() {
 }
 
 #[test]
+fn the_filter_is_ready_while_any_pool_is() {
+    let (proxy, worker) = ready(&with(two(json!({})), "health_path", json!("/healthz")));
+    assert_eq!(worker.get("/healthz").reply().status, 200);
+    for (net, status) in [(1, 200), (2, 503)] {
+        (1..=2).for_each(|host| proxy.server(&format!("10.0.{net}.{host}:8000"), Server::Refuses));
+        proxy.run_for(ms(5_000));
+        assert_eq!(worker.get("/healthz").reply().status, status);
+    }
+}
+
+#[test]
 fn a_worker_takes_over_the_scraping_of_every_pool() {
     let proxy = Proxy::envoy(two(json!({})));
     for net in [1, 2] {

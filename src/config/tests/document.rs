@@ -54,7 +54,7 @@ fn unknown_field() {
     );
     refused(
         with(r#", "wieghts": {}"#),
-        "wieghts: unknown field; known here: `pool`, `pools`, `model_headers`, `model_choice`, `scrape`, `request`, `prefix`, `ledger`, `gateways`, `failure_mode`, `explain`, `model_rewrites`, `profile`",
+        "wieghts: unknown field; known here: `pool`, `pools`, `model_headers`, `model_choice`, `scrape`, `request`, `prefix`, `ledger`, `gateways`, `failure_mode`, `explain`, `model_rewrites`, `subset_hint`, `served_header`, `health_path`, `profile`, `disaggregation`",
     );
 }
 
@@ -95,6 +95,15 @@ fn unknown_value() {
         with(r#", "failure_mode": "fail-closed""#),
         r#"failure_mode: unknown value "fail-closed"; did you mean `fail-close`? Known here: `fail-open`, `fail-close`"#,
     );
+}
+
+#[test]
+fn a_header_that_is_not_for_us() {
+    for name in ["", "x-", "content-length", ":status", "x-a b", "x-\u{fc}", &format!("x-{}", "a".repeat(63))] {
+        let json = with(&format!(r#", "served_header": "{name}""#));
+        let fault = "is not a header name such as x-served-by, of x- and 1 to 62 letters, digits, - and _";
+        refused(json, &format!("served_header: {name:?} {fault}"));
+    }
 }
 
 /// The message ends in a log line.

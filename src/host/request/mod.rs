@@ -13,11 +13,12 @@ use proxy_wasm::types::Action;
 use self::answer::Placed;
 use self::inbound::Inbound;
 use self::rewriting::Rewriting;
-use super::DESTINATION;
 use super::abi::{self, Buffer, Headers};
 use super::pools::Pools;
 use super::worker::Worker;
+use super::{DESTINATION, PREFILLER};
 use crate::config::{Explain, FailureMode};
+use crate::health::Readiness;
 use crate::picker::{Ask, Pick};
 use crate::prompt::{Dialect, Prompt};
 use crate::reply::Reply;
@@ -48,7 +49,7 @@ impl Request {
             Ok(route) => route,
             Err(unknown) => {
                 any.metrics.borrow_mut().unknown_model();
-                return answer(Reply::unknown_model(inbound.dialect, &unknown));
+                return reply(&Reply::unknown_model(inbound.dialect, &unknown));
             }
         };
         self.rewriting = rewriting;
@@ -63,22 +64,38 @@ impl Request {
             worker.refresh(None);
         }
         let now = abi::now();
-        let ask = Ask { prompt: prompt.as_ref(), headers: &inbound.headers };
+        let ask = Ask { prompt: prompt.as_ref(), headers: &inbound.headers, subset: inbound.subset.as_ref() };
         let picked = worker.picker.borrow_mut().pick(&*worker.store, ask, now);
         match picked {
             Ok(Pick { decision, entry, forecast }) => {
                 debug!("{decision}");
                 worker.metrics.borrow_mut().picked();
                 let destination = decision.destination().unwrap_or_default();
+                let prefiller = decision.prefill.as_ref().map(|prefill| prefill.address.clone());
+                if worker.config.disaggregation.is_some() && prompt.is_some() {
+                    worker.metrics.borrow_mut().disaggregated(prefiller.is_some());
+                }
                 // Of embeddings there is nothing to learn, and their answers are long.
                 let tells = prompt.is_some() && inbound.dialect != Some(Dialect::Embeddings);
                 let chains = prompt.map(|prompt| prompt.chains).unwrap_or_default();
                 let explanation = (worker.config.explain == Explain::Header).then(|| decision.to_string());
                 let address = decision.ranked.into_iter().next().map(|first| first.address).unwrap_or_default();
-                let placed =
-                    Placed { address, explanation, entry, forecast, chains, tells, streams: false, usage: None };
+                let placed = Placed {
+                    address,
+                    explanation,
+                    entry,
+                    forecast,
+                    chains,
+                    tells,
+                    streams: false,
+                    usage: None,
+                    begun: false,
+                    ended: false,
+                };
                 self.placed = Some((worker.clone(), placed));
-                if let Err(status) = abi::set_header(Headers::Request, DESTINATION, destination.as_bytes()) {
+                let set = |name, value: &str| abi::set_header(Headers::Request, name, value.as_bytes());
+                let named = set(DESTINATION, &destination);
+                if let Err(status) = named.and_then(|()| prefiller.map_or(Ok(()), |it| set(PREFILLER, &it))) {
                     // The host sent the headers on although they were held.
                     worker.metrics.borrow_mut().too_late();
                     if worker.may_complain(now) {
@@ -88,14 +105,15 @@ impl Request {
                 Action::Continue
             }
             Err(why) => {
-                let open = worker.config.failure_mode == FailureMode::FailOpen;
+                // The proxy's own choice would not keep to the subset.
+                let open = worker.config.failure_mode == FailureMode::FailOpen && inbound.subset.is_none();
                 worker.metrics.borrow_mut().not_picked(why, open);
                 if open {
                     return Action::Continue;
                 }
                 // The answer is ours, and names no model.
                 self.rewriting = None;
-                answer(Reply::unavailable(inbound.dialect, why))
+                reply(&Reply::unavailable(inbound.dialect, why))
             }
         }
     }
@@ -129,7 +147,13 @@ impl HttpContext for Request {
         let Some(worker) = pools.fallback() else { return Action::Continue };
         pools.distrust();
         rewriting::clear(&pools);
+        if worker.config.disaggregation.is_some() {
+            let _ = abi::remove_header(Headers::Request, PREFILLER);
+        }
         let inbound = Inbound::read(worker);
+        if inbound.asks_health {
+            return health(&pools);
+        }
         if !end_of_stream && !inbound.has_prompt() {
             rewriting::passed_by(&pools, worker, &inbound);
         }
@@ -161,7 +185,7 @@ impl HttpContext for Request {
     fn on_http_response_headers(&mut self, _: usize, end_of_stream: bool) -> Action {
         let Self { pools, placed, rewriting, .. } = self;
         *placed = placed.take().map(|(worker, placed)| {
-            let placed = placed.headers(&worker);
+            let placed = placed.headers(&worker, end_of_stream);
             (worker, placed)
         });
         if let Some((worker, rewriting)) = pools.as_ref().and_then(|pools| pools.fallback()).zip(rewriting.as_mut()) {
@@ -186,16 +210,37 @@ impl HttpContext for Request {
         Action::Continue
     }
 
+    fn on_http_response_trailers(&mut self, _: usize) -> Action {
+        if let Some((_, placed)) = &mut self.placed {
+            placed.ended = true;
+        }
+        Action::Continue
+    }
+
     // Runs whatever ended the stream: its end, either side leaving, a timeout, an answer of ours.
     fn on_log(&mut self) {
         self.close();
     }
 }
 
+/// Says whether this worker could pick; of several pools, in any: one whose servers are all gone is no fault of the others.
+fn health(pools: &Pools) -> Action {
+    let now = abi::now();
+    let readiness = |worker: &Rc<Worker>| {
+        if worker.picker.borrow().snapshot_version().is_none() {
+            worker.refresh(None);
+        }
+        worker.picker.borrow().readiness(now)
+    };
+    let ready = pools.workers.iter().find(|worker| matches!(readiness(worker), Readiness::Ready(_)));
+    let Some(worker) = ready.or(pools.fallback()) else { return Action::Continue };
+    let method = abi::header(Headers::Request, ":method").unwrap_or_default();
+    reply(&readiness(worker).reply(&method, &worker.config.pool.name))
+}
+
 /// Answers the request in place of a server.
-fn answer(reply: Reply) -> Action {
-    let Reply { status, details, headers, body } = reply;
-    match abi::local_response(status, details, &headers, &body) {
+fn reply(Reply { status, details, headers, body }: &Reply) -> Action {
+    match abi::local_response(*status, details, headers, body) {
         Ok(()) => Action::Pause,
         Err(_) => Action::Continue,
     }

@@ -18,13 +18,6 @@ pub(super) use prefill::Prefill;
 pub(super) use prefix_cache_affinity::PrefixCacheAffinity;
 pub(super) use utilization::Utilization;
 
-use super::Candidate;
-
-/// Whether the endpoint has one of these roles in disaggregated serving; `None` if it is not labelled with any.
-fn has_role(candidate: &Candidate<'_>, roles: &[&str]) -> Option<bool> {
-    candidate.labels.get("llm-d.ai/role").map(|role| roles.contains(&role.as_str()))
-}
-
 #[cfg(test)]
 mod testing {
     use std::collections::BTreeMap;
