@@ -6,6 +6,7 @@ mod bodies;
 mod cache;
 mod churn;
 mod configuration;
+mod conformance;
 mod crash;
 mod destination;
 mod failure;
