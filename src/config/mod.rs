@@ -7,6 +7,7 @@
 //! is made from them and from the ranges in their field types.
 
 mod address;
+mod discovery;
 mod engine;
 mod error;
 mod name;
@@ -30,7 +31,7 @@ pub use error::ConfigError;
 pub use pool::Pool;
 pub use prefix::Prefix;
 pub use request::Request;
-use strict::{object, objects};
+use strict::{object, objects, some_object};
 use suggest::choices;
 use whole::Whole;
 
@@ -79,7 +80,7 @@ impl Config {
 
 /// The configuration is one JSON object, the same for scraper and pickers. In Envoy it is the `configuration` of the
 /// plugin: a `google.protobuf.StringValue` with the JSON text, or a `google.protobuf.Struct`, in which YAML can be written.
-/// Only `pool.endpoints` must be given; what is left out keeps its default, also inside an object that is given in part.
+/// Only `pool.endpoints` or `pool.discovery` must be given; what is left out keeps its default, also inside an object that is given in part.
 /// Unknown fields, wrong types, values out of range and keys written twice are refused with the place, such as
 /// `pool.endpoints[1].address`; the proxy then keeps the configuration it had, or does not start.
 #[derive(Deserialize)]
@@ -176,6 +177,9 @@ pub fn load(json: &[u8]) -> Result<Config, ConfigError> {
         if let Some(fault) = profile.label_fault(&endpoint.labels) {
             return Err(ConfigError::at(format!("pool.endpoints[{i}].labels"), fault));
         }
+    }
+    if let Some(fault) = pool.discovery.as_ref().and_then(|discovery| profile.label_fault(&discovery.labels)) {
+        return Err(ConfigError::at("pool.discovery.labels", fault));
     }
     Ok(Config {
         pool,

@@ -1,28 +1,28 @@
 //! The pool: which model servers there are.
 
 use super::address::Address;
+use super::discovery::WrittenDiscovery;
 use super::engine::{AUTO, Engines};
 use super::name::Name;
 use super::path::HttpPath;
 use super::period::Period;
-use super::{ConfigError, objects};
-use crate::fleet::Target;
+use super::{ConfigError, objects, some_object};
+use crate::fleet::{Discovery, MOST_ENDPOINTS, Target};
 use hashbrown::HashMap;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// More would not fit a snapshot that every worker reads several times a second.
-const MOST_ENDPOINTS: usize = 1024;
-
 /// The model servers of a pool.
 #[derive(Clone, Debug)]
 pub struct Pool {
     /// Part of the keys in shared data: pools of one proxy that differ in name share nothing.
     pub name: String,
-    /// 1 to 1024 servers, no address twice, in the order written.
+    /// At most 1024 servers, no address twice, in the order written; at least one if there is no `discovery`.
     pub endpoints: Vec<Target>,
+    /// Where further servers are found.
+    pub discovery: Option<Discovery>,
     /// How long a server new to the pool is spared.
     pub warmup: Duration,
 }
@@ -36,10 +36,18 @@ pub(super) struct WrittenPool {
     /// pickers of one pool need the same.
     #[serde(default = "default_name")]
     name: Name,
-    /// The servers: 1 to 1024, no address twice.
-    #[serde(deserialize_with = "objects")]
-    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 1024)))]
+    /// The servers: at most 1024, no address twice, and at least one unless there is `discovery`. Beside it, an endpoint
+    /// written here is in the pool whether or not it is found, and has the settings written here if it is.
+    #[serde(default, deserialize_with = "objects")]
+    #[cfg_attr(feature = "schema", schemars(length(max = 1024)))]
     endpoints: Vec<WrittenEndpoint>,
+    /// Where else the servers are found.
+    #[serde(default, deserialize_with = "some_object")]
+    discovery: Option<WrittenDiscovery>,
+    /// A label by which written endpoints drain, as if each had `draining`: `"state=drain"`, or `"drain"` for a label with
+    /// whatever value. If left out, no label does.
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
+    draining_label: Option<DrainingLabel>,
     /// How long a server that joins the running pool, or comes back, takes to its full share. It gets requests at once, but
     /// has in flight at most that part of what the others have on average which has passed of this time; one in any case.
     /// `0s` switches it off.
@@ -72,6 +80,31 @@ struct WrittenEndpoint {
     labels: BTreeMap<String, String>,
 }
 
+/// `key=value`, or `key` for any value.
+#[derive(Deserialize)]
+#[serde(try_from = "String")]
+struct DrainingLabel(String);
+
+impl TryFrom<String> for DrainingLabel {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        if text.is_empty() || text.starts_with('=') {
+            return Err("a label is needed, such as state=drain");
+        }
+        Ok(Self(text))
+    }
+}
+
+impl DrainingLabel {
+    fn is_on(&self, labels: &BTreeMap<String, String>) -> bool {
+        match self.0.split_once('=') {
+            Some((key, value)) => labels.get(key).is_some_and(|found| found == value),
+            None => labels.contains_key(&self.0),
+        }
+    }
+}
+
 fn default_name() -> Name {
     Name("default".to_owned())
 }
@@ -87,10 +120,13 @@ fn default_engine() -> String {
 impl WrittenPool {
     pub(super) fn resolve(self, engines: &Engines) -> Result<Pool, ConfigError> {
         match self.endpoints.len() {
-            1..=MOST_ENDPOINTS => {}
-            0 => return Err(ConfigError::at("endpoints", "at least one endpoint is needed")),
+            0 if self.discovery.is_none() => {
+                return Err(ConfigError::at("endpoints", "at least one endpoint is needed, or `discovery`"));
+            }
+            0..=MOST_ENDPOINTS => {}
             n => return Err(ConfigError::at("endpoints", format!("{n} endpoints are more than {MOST_ENDPOINTS}"))),
         }
+        let label = self.draining_label.as_ref();
         let mut first_at = HashMap::new();
         let mut endpoints = Vec::with_capacity(self.endpoints.len());
         for (i, written) in self.endpoints.into_iter().enumerate() {
@@ -106,11 +142,13 @@ impl WrittenPool {
                 address,
                 spec: Arc::clone(&engine.spec),
                 metrics_path: written.metrics_path.map_or_else(|| engine.metrics_path.clone(), |HttpPath(path)| path),
-                draining: written.draining,
+                draining: written.draining || label.is_some_and(|label| label.is_on(&written.labels)),
                 labels: written.labels,
             });
         }
+        let discovery = self.discovery.map(|discovery| discovery.resolve(engines)).transpose();
+        let discovery = discovery.map_err(|error| error.within("discovery"))?;
         let Name(name) = self.name;
-        Ok(Pool { name, endpoints, warmup: self.warmup.get() })
+        Ok(Pool { name, endpoints, discovery, warmup: self.warmup.get() })
     }
 }

@@ -1,5 +1,6 @@
-//! The configured endpoints as one worker knows them.
+//! The endpoints as one worker knows them: those configured, and those that the scraper found.
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::asked::Asked;
@@ -8,7 +9,7 @@ use crate::clock::Timestamp;
 use crate::cold::Order;
 use crate::config::Config;
 use crate::cost::Work;
-use crate::fleet::{Endpoint, Health, Signals};
+use crate::fleet::{Endpoint, Health, Membership, canonical};
 use crate::id::EndpointId;
 use crate::learned::Learner;
 use crate::ledger::Book;
@@ -19,7 +20,7 @@ use crate::schedule::{Candidate, warmth};
 #[derive(Debug)]
 pub(super) struct Pool {
     config: Rc<Config>,
-    /// In the order of the configuration, with what the snapshot says of them.
+    /// In the order of the configuration, and behind them those found, with what the snapshot says of them.
     endpoints: Vec<Endpoint>,
     pub(super) ids: Vec<EndpointId>,
     /// What others than this proxy have at each.
@@ -33,9 +34,11 @@ impl Pool {
         Self { config, endpoints, ids: Vec::new(), foreign: Vec::new() }
     }
 
-    /// Takes over what a snapshot says. An endpoint that it lacks is one of which nothing is known, one that it has too many
-    /// is not ours.
+    /// Takes over what a snapshot says. A configured endpoint that it lacks is one of which nothing is known. One that it has
+    /// too many is not ours, unless it was found and we want such.
     pub(super) fn renew(&mut self, mut told: Vec<Endpoint>) {
+        let configured = self.config.pool.endpoints.len();
+        self.endpoints.truncate(configured);
         for (at, endpoint) in self.endpoints.iter_mut().enumerate() {
             // Mostly both lists are the same.
             let same = told.get(at).is_some_and(|told| told.address == endpoint.address);
@@ -43,9 +46,20 @@ impl Pool {
             match at.and_then(|at| told.get_mut(at)) {
                 Some(told) => std::mem::swap(endpoint, told),
                 None => {
-                    *endpoint = Endpoint { health: Health::Assumed, signals: Signals::default(), ..endpoint.clone() }
+                    let Endpoint { address, generation, joined, .. } = endpoint.clone();
+                    let (health, signals, membership) = Default::default();
+                    *endpoint = Endpoint { address, generation, health, joined, signals, membership }
                 }
             }
+        }
+        if self.config.pool.discovery.is_some() {
+            // What is left of configured ones is what they were before.
+            let ours = |found: &Endpoint| self.endpoints.iter().any(|endpoint| endpoint.address == found.address);
+            told.retain(|found| found.membership != Membership::Unlisted && !ours(found));
+            self.endpoints.append(&mut told);
+        }
+        for endpoint in &mut self.endpoints {
+            endpoint.health = endpoint.believed();
         }
         self.ids = self.endpoints.iter().map(Endpoint::id).collect();
     }
@@ -57,8 +71,10 @@ impl Pool {
         self.foreign = foreign.collect();
     }
 
+    /// Where the endpoint of this address is, however it is written.
     pub(super) fn position(&self, address: &[u8]) -> Option<usize> {
-        self.endpoints.iter().position(|endpoint| endpoint.address.as_bytes() == address)
+        let at = |address: &[u8]| self.endpoints.iter().position(|endpoint| endpoint.address.as_bytes() == address);
+        at(address).or_else(|| at(canonical(address)?.as_bytes()))
     }
 
     pub(super) fn caches(&self, book: &Book, learner: &Learner) -> Vec<Cache> {
@@ -93,7 +109,7 @@ impl Pool {
             let cached = matched.saturating_mul(self.block_tokens()).max(homes.believed(index));
             Candidate {
                 index,
-                labels: self.config.pool.endpoints.get(index).map_or(told.labels, |target| &target.labels),
+                labels: self.labels(index).unwrap_or(told.labels),
                 in_flight: line.requests,
                 in_flight_tokens: line.prefill_tokens,
                 matched_blocks: *matched,
@@ -156,7 +172,14 @@ impl Pool {
     }
 
     fn drains(&self, index: usize) -> bool {
-        self.config.pool.endpoints.get(index).is_some_and(|target| target.draining)
+        let told = self.endpoints.get(index).is_some_and(|endpoint| endpoint.membership == Membership::Draining);
+        told || self.config.pool.endpoints.get(index).is_some_and(|target| target.draining)
+    }
+
+    fn labels(&self, index: usize) -> Option<&BTreeMap<String, String>> {
+        let Config { pool, .. } = &*self.config;
+        let configured = pool.endpoints.get(index).map(|target| &target.labels);
+        configured.or_else(|| pool.discovery.as_ref().map(|discovery| &discovery.labels))
     }
 
     fn block_tokens(&self) -> u32 {

@@ -54,10 +54,23 @@ impl Poller {
     pub fn new(count: usize, interval: Duration, patience: Duration, now: Timestamp) -> Self {
         let timeout = patience.max(interval.saturating_add(interval / 2)).max(LEAST_TIMEOUT);
         let interval = u64::try_from(interval.as_millis()).unwrap_or(u64::MAX).max(1);
-        let share = |i: usize| Duration::from_millis((interval as f64 * i as f64 / count as f64) as u64);
-        let turn = |i| Turn { next: now.plus(share(i)), under_way: None, given_up: None };
-        let endpoints = (0..count).map(turn).collect();
-        Self { interval, timeout, endpoints, first: 0, caught_up: now, ticked: now, answered: false }
+        let mut this =
+            Self { interval, timeout, endpoints: Vec::new(), first: 0, caught_up: now, ticked: now, answered: false };
+        this.rearrange(&vec![None; count], now);
+        this
+    }
+
+    /// The endpoints are others now, or in another order: each has the turn of the one it was, or else a new one within
+    /// the next interval. Answers to calls for those that are gone are unknown.
+    pub fn rearrange(&mut self, was: &[Option<usize>], now: Timestamp) {
+        let (interval, count) = (self.interval as f64, was.len() as f64);
+        let turn = |(i, was): (usize, &Option<usize>)| {
+            let own = was.and_then(|was| self.endpoints.get(was).copied());
+            let share = Duration::from_millis((interval * i as f64 / count) as u64);
+            own.unwrap_or(Turn { next: now.plus(share), under_way: None, given_up: None })
+        };
+        self.endpoints = was.iter().enumerate().map(turn).collect();
+        self.first = 0;
     }
 
     /// How long a call may take: `patience`, and at least one and a half intervals.
