@@ -4,6 +4,7 @@
 mod bodies;
 mod client_headers;
 mod configuration;
+mod discovery;
 mod fixture;
 mod in_flight;
 mod no_endpoint;

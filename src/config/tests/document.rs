@@ -33,7 +33,7 @@ fn not_an_object() {
 #[test]
 fn no_pool() {
     refused("{}", "missing field `pool`");
-    refused(r#"{"pool": {}}"#, "pool: missing field `endpoints`");
+    refused(r#"{"pool": {}}"#, "pool.endpoints: at least one endpoint is needed, or `discovery`");
     refused(endpoints("{}"), "pool.endpoints[0]: missing field `address`");
 }
 
