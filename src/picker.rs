@@ -5,6 +5,7 @@
 //! cannot be known is left to the profile to do without; only a pool of which nothing at all is known has no pick.
 
 mod asked;
+mod fate;
 mod foreign;
 mod pool;
 #[cfg(test)]
@@ -19,12 +20,14 @@ use crate::config::Config;
 use crate::cost::{Constants, Work, nominal_first_token, nominal_step};
 use crate::fleet::Snapshot;
 use crate::headers::Headers;
-use crate::learned::Learner;
+use crate::health::Readiness;
+use crate::learned::{Learner, Standing};
 use crate::ledger::{Entry, Job, Ledger};
 use crate::prefix::{Belief, Cache, Index};
 use crate::prompt::{Blocks, Chain, Prompt};
 use crate::schedule::{Candidate, Decision, Request, Rng};
 use crate::store::Store;
+use crate::subset::Subset;
 use crate::usage::Usage;
 
 use asked::Asked;
@@ -55,6 +58,8 @@ pub struct Ask<'a> {
     pub prompt: Option<&'a Prompt>,
     /// Its headers, as far as they matter.
     pub headers: &'a Headers,
+    /// The only endpoints that may be picked; `None`: all.
+    pub subset: Option<&'a Subset>,
 }
 
 /// A placed request.
@@ -85,6 +90,8 @@ pub struct Forecast {
 pub enum NoPick {
     /// No scraper has published anything yet.
     NoSnapshot,
+    /// The proxy asked for one of a subset, and nobody in it takes requests.
+    EmptySubset,
     /// The filters left nothing over.
     AllFilteredOut,
 }
@@ -128,9 +135,19 @@ impl Picker {
         self.version
     }
 
-    /// Takes over what a newer snapshot says of the endpoints. Scraper and picker may be configured at different
-    /// times: a configured endpoint that the snapshot lacks is one of which nothing is known, one that
-    /// it has too many is not ours unless the proxy's own list of members has it and this configuration goes by that.
+    /// Whether what is known of the servers is fresh.
+    pub fn readiness(&self, now: Timestamp) -> Readiness {
+        Readiness::of(self.version.and(self.pool.newest()), now, self.config.scrape.stale_after)
+    }
+
+    /// Endpoints that fail the requests they get.
+    pub fn failing(&self) -> usize {
+        self.learner.failing()
+    }
+
+    /// Takes over what a newer snapshot says of the endpoints. Scraper and picker may be configured at different times: a
+    /// configured endpoint that the snapshot lacks is one of which nothing is known; one that it has too many is not ours,
+    /// unless it was found and this configuration finds endpoints, too.
     pub fn refresh(&mut self, store: &dyn Store, snapshot: Snapshot, now: Timestamp) {
         self.blocks.seed = snapshot.seed;
         self.version = Some(snapshot.version);
@@ -145,13 +162,16 @@ impl Picker {
     /// Places a request.
     pub fn pick(&mut self, store: &dyn Store, ask: Ask<'_>, now: Timestamp) -> Result<Pick, NoPick> {
         self.version.ok_or(NoPick::NoSnapshot)?;
-        let asked = Asked::of(ask.prompt, &self.learner);
+        let asked = Asked::of(ask, &self.learner);
         let draft = self.ledger.read(store);
         let caches = self.pool.caches(&draft.book, &self.learner);
         let lookup = self.index.lookup(store, asked.chains, &caches);
 
         let order = self.cold.as_ref().map(|cold| cold.read(store));
         let mut candidates = self.pool.candidates(&asked, &lookup, &draft.book, &self.learner, order.as_ref(), now);
+        if candidates.is_empty() && ask.subset.is_some() {
+            return Err(NoPick::EmptySubset);
+        }
         let request = Request {
             model: asked.model,
             blocks: asked.blocks,
@@ -164,6 +184,12 @@ impl Picker {
         let first = decision.ranked.first().ok_or(NoPick::AllFilteredOut)?.index;
         let chosen = candidates.iter().find(|candidate| candidate.index == first);
         let (chosen, cache) = chosen.zip(caches.get(first)).ok_or(NoPick::AllFilteredOut)?;
+
+        let in_flight = chosen.in_flight;
+        if chosen.standing == Standing::Due && !self.learner.probe(store, cache.endpoint, in_flight, now) {
+            // Another worker sent the probe, and now this one knows.
+            return self.pick(store, ask, now);
+        }
 
         let advance = self.index.advance(&lookup, asked.chains, cache);
         let belief = self.pool.belief(&asked, &lookup, first, cache, &draft.book);
@@ -287,6 +313,7 @@ impl fmt::Display for NoPick {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::NoSnapshot => "nothing is known of the model servers yet",
+            Self::EmptySubset => "none of the model servers asked for takes requests",
             Self::AllFilteredOut => "no model server may take this request now",
         })
     }

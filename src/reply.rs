@@ -23,6 +23,7 @@ impl Reply {
     pub fn unavailable(dialect: Option<Dialect>, why: NoPick) -> Self {
         let code = match why {
             NoPick::NoSnapshot => "no_snapshot",
+            NoPick::EmptySubset => "empty_subset",
             NoPick::AllFilteredOut => "all_filtered_out",
         };
         let message = why.to_string();
@@ -35,7 +36,11 @@ impl Reply {
         Self {
             status: 503,
             details: "endpoint_picker_no_endpoint",
-            headers: vec![("content-type", "application/json"), ("retry-after", "1")],
+            headers: vec![
+                ("content-type", "application/json"),
+                ("retry-after", "1"),
+                ("x-llm-d-request-dropped-reason", "rejected-no-endpoints"),
+            ],
             body: body.to_string().into_bytes(),
         }
     }

@@ -28,7 +28,6 @@ pub(super) struct WrittenDiscovery {
     #[serde(default = "second")]
     interval: Period<1000, 3_600_000>,
     /// Which metric names the members use, as in `endpoints[].engine`.
-    #[serde(default)]
     engine: Option<String>,
     /// Where the members answer with their metrics. If left out, where their engine usually does.
     metrics_path: Option<HttpPath>,

@@ -9,7 +9,7 @@
 mod address;
 mod discovery;
 mod engine;
-mod error;
+mod header;
 mod name;
 mod path;
 mod period;
@@ -21,23 +21,22 @@ mod ready;
 pub mod reference;
 mod request;
 mod scrape;
-mod strict;
-mod suggest;
 #[cfg(test)]
 mod tests;
 mod whole;
 
-pub use error::ConfigError;
 pub use pool::Pool;
 pub use prefix::Prefix;
 pub use request::Request;
-use strict::{object, objects, some_object};
-use suggest::choices;
 use whole::Whole;
 
 use crate::schedule::Profile;
 pub use crate::scrape::Settings as Scrape;
+pub use crate::strict::ConfigError;
+use crate::strict::{self, choices};
 use engine::Engines;
+use header::HeaderName;
+use path::HttpPath;
 use pool::WrittenPool;
 use prefix::WrittenPrefix;
 use profile::WrittenProfile;
@@ -67,6 +66,12 @@ pub struct Config {
     pub profile: Profile,
     /// Who is told of each decision.
     pub explain: Explain,
+    /// Whether the proxy's wish for a subset is asked for.
+    pub subset_hint: SubsetHint,
+    /// The header of an answer that names who gave it, in lower case.
+    pub served_header: Option<Box<str>>,
+    /// The path of requests that ask whether the filter is ready.
+    pub health_path: Option<Box<str>>,
     /// The request headers that matter to where a request goes, in lower case.
     pub request_headers: Vec<Box<str>>,
 }
@@ -80,25 +85,24 @@ impl Config {
 
 /// The configuration is one JSON object, the same for scraper and pickers. In Envoy it is the `configuration` of the
 /// plugin: a `google.protobuf.StringValue` with the JSON text, or a `google.protobuf.Struct`, in which YAML can be written.
-/// Only `pool.endpoints` or `pool.discovery` must be given; what is left out keeps its default, also inside an object that is given in part.
-/// Unknown fields, wrong types, values out of range and keys written twice are refused with the place, such as
-/// `pool.endpoints[1].address`; the proxy then keeps the configuration it had, or does not start.
+/// Only `pool.endpoints` or `pool.discovery` must be given; what is left out keeps its default, also inside an object that
+/// is given in part. Unknown fields, wrong types, values out of range and keys written twice are refused with the place,
+/// such as `pool.endpoints[1].address`; the proxy then keeps the configuration it had, or does not start.
 #[derive(Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(title = "Endpoint picker configuration"))]
 #[serde(deny_unknown_fields)]
 struct Written {
     /// The model servers among which requests are spread.
-    #[serde(deserialize_with = "object")]
     pool: WrittenPool,
     /// How the metrics of the servers are read.
-    #[serde(default, deserialize_with = "object")]
+    #[serde(default)]
     scrape: WrittenScrape,
     /// How request bodies are read.
-    #[serde(default, deserialize_with = "object")]
+    #[serde(default)]
     request: WrittenRequest,
     /// How prompts are cut into blocks, and how much is remembered of who holds which.
-    #[serde(default, deserialize_with = "object")]
+    #[serde(default)]
     prefix: WrittenPrefix,
     /// Whether the workers of the proxy know of each other what they sent where.
     #[serde(default)]
@@ -115,6 +119,17 @@ struct Written {
     /// Whether each answer tells why its server was chosen. The same text is in the proxy's log at level `debug`.
     #[serde(default)]
     explain: Explain,
+    /// Whether the proxy may limit a request to some of the endpoints, in the dynamic metadata
+    /// `envoy.lb.subset_hint` / `x-gateway-destination-endpoint-subset`; see docs/protocol.md.
+    #[serde(default)]
+    subset_hint: SubsetHint,
+    /// The name of a header in which each answer tells the address of the server that gave it, such as
+    /// `x-gateway-destination-endpoint-served`. It begins with `x-`. Left out: no header.
+    served_header: Option<HeaderName>,
+    /// The path at which the filter itself answers whether it is ready, such as `/-/endpoint-picker/healthz`: to GET and HEAD
+    /// with 200 if any server was heard of within `scrape.stale_after`, else with 503. Left out: requests for every path go to
+    /// the servers.
+    health_path: Option<HttpPath>,
     /// How an endpoint is chosen: a ready profile by its name, or filters, scorers and a picker.
     #[serde(default, deserialize_with = "named_or_written")]
     #[cfg_attr(
@@ -148,6 +163,18 @@ pub enum Explain {
     /// The client, in the header `x-endpoint-picker-decision` of the answer: the server chosen with its scores and the
     /// seconds they stand for, then the next best with its own. It names servers and their load: not for the public.
     Header,
+}
+
+/// Whether the proxy may limit a request to some of the endpoints.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, serde::Serialize))]
+#[serde(rename_all = "kebab-case")]
+pub enum SubsetHint {
+    /// One of those named in the metadata is picked, or the request is answered with 503, whatever `failure_mode` says.
+    #[default]
+    Honour,
+    /// The metadata is not looked at, which saves a call to the proxy for each request.
+    Ignore,
 }
 
 /// What happens to a request for which no endpoint can be picked.
@@ -188,6 +215,9 @@ pub fn load(json: &[u8]) -> Result<Config, ConfigError> {
         prefix: written.prefix.resolve(),
         ledger: written.ledger,
         explain: written.explain,
+        subset_hint: written.subset_hint,
+        served_header: written.served_header.map(|HeaderName(name)| name.into()),
+        health_path: written.health_path.map(|HttpPath(path)| path.into()),
         gateways: written.gateways.get(),
         failure_mode: written.failure_mode,
         request_headers: profile.headers().into_iter().map(Into::into).collect(),

@@ -1,12 +1,12 @@
 //! The pool: which model servers there are.
 
+use super::ConfigError;
 use super::address::Address;
 use super::discovery::WrittenDiscovery;
 use super::engine::{AUTO, Engines};
 use super::name::Name;
 use super::path::HttpPath;
 use super::period::Period;
-use super::{ConfigError, objects, some_object};
 use crate::fleet::{Discovery, MOST_ENDPOINTS, Target};
 use hashbrown::HashMap;
 use serde::Deserialize;
@@ -25,6 +25,8 @@ pub struct Pool {
     pub discovery: Option<Discovery>,
     /// How long a server new to the pool is spared.
     pub warmup: Duration,
+    /// A server that fails its requests gets few.
+    pub passive_health: bool,
 }
 
 /// The model servers among which requests are spread.
@@ -38,11 +40,10 @@ pub(super) struct WrittenPool {
     name: Name,
     /// The servers: at most 1024, no address twice, and at least one unless there is `discovery`. Beside it, an endpoint
     /// written here is in the pool whether or not it is found, and has the settings written here if it is.
-    #[serde(default, deserialize_with = "objects")]
+    #[serde(default)]
     #[cfg_attr(feature = "schema", schemars(length(max = 1024)))]
     endpoints: Vec<WrittenEndpoint>,
     /// Where else the servers are found.
-    #[serde(default, deserialize_with = "some_object")]
     discovery: Option<WrittenDiscovery>,
     /// A label by which written endpoints drain, as if each had `draining`: `"state=drain"`, or `"drain"` for a label with
     /// whatever value. If left out, no label does.
@@ -53,6 +54,13 @@ pub(super) struct WrittenPool {
     /// `0s` switches it off.
     #[serde(default = "default_warmup")]
     warmup: Period<0, 3_600_000>,
+    /// Whether a server that fails its requests gets fewer. Failures are server errors other than 503, refused or broken
+    /// connections, timeouts, and, at half the weight, retries that went elsewhere; 503 and 429 mean busy and do not count.
+    /// After about three failures in a row, or where most requests fail, the server gets one request after a second, then
+    /// others at growing intervals of up to 30 s; one that is answered gives it its share back. If no server is left, all
+    /// take part as before.
+    #[serde(default = "yes")]
+    passive_health: bool,
 }
 
 /// One model server.
@@ -113,6 +121,10 @@ fn default_warmup() -> Period<0, 3_600_000> {
     Period::ms(30_000)
 }
 
+fn yes() -> bool {
+    true
+}
+
 fn default_engine() -> String {
     AUTO.to_owned()
 }
@@ -149,6 +161,6 @@ impl WrittenPool {
         let discovery = self.discovery.map(|discovery| discovery.resolve(engines)).transpose();
         let discovery = discovery.map_err(|error| error.within("discovery"))?;
         let Name(name) = self.name;
-        Ok(Pool { name, endpoints, discovery, warmup: self.warmup.get() })
+        Ok(Pool { name, endpoints, discovery, warmup: self.warmup.get(), passive_health: self.passive_health })
     }
 }

@@ -3,8 +3,7 @@
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::strict::readable;
-use super::{ConfigError, choices, object, objects};
+use super::{ConfigError, choices};
 use crate::schedule::registry::{FILTERS, PICKERS, Plugin, SCORERS};
 use crate::schedule::{Profile, Weighted};
 
@@ -16,13 +15,12 @@ use crate::schedule::{Profile, Weighted};
 #[serde(deny_unknown_fields)]
 pub(super) struct WrittenProfile {
     /// Each takes candidates out, in this order. Without any, every endpoint is a candidate.
-    #[serde(default, deserialize_with = "objects")]
+    #[serde(default)]
     pub(super) filters: Vec<WrittenPlugin>,
     /// Each scores every candidate from 0 to 1; the sum of scores times weights ranks them. Without any, all are equal.
-    #[serde(default, deserialize_with = "objects")]
+    #[serde(default)]
     pub(super) scorers: Vec<WrittenScorer>,
     /// Chooses by that sum. Exactly one.
-    #[serde(deserialize_with = "object")]
     pub(super) picker: WrittenPlugin,
 }
 
@@ -89,9 +87,7 @@ impl WrittenPlugin {
             let known: Vec<_> = table.iter().map(|plugin| plugin.name).collect();
             ConfigError::at("type", format!("unknown plugin {kind:?}; {}", choices(&kind, known))).within(path)
         })?;
-        let built = plugin
-            .build(Value::Object(parameters))
-            .map_err(|error| readable(error).within("parameters").within(path))?;
+        let built = plugin.build(Value::Object(parameters)).map_err(|error| error.within("parameters").within(path))?;
         Ok((plugin.name, built))
     }
 }
@@ -165,16 +161,16 @@ mod tests {
         };
         refused(
             &utilization(r#"[{"metric":"waiting-queue","maxValue":5},{"metric":"waiting-queu","maxValue":5}]"#),
-            "profile.filters[0].parameters.conditions[1]: unknown value \"waiting-queu\"; did you mean `waiting-queue`? \
+            "profile.filters[0].parameters.conditions[1].metric: unknown value \"waiting-queu\"; did you mean `waiting-queue`? \
              Known here: `active-requests`, `running-requests`, `waiting-queue`, `kv-cache-utilization`",
         );
         refused(
             &utilization(r#"[{"metric":"waiting-queue","max":5}]"#),
-            "profile.filters[0].parameters.conditions[0]: unknown field; known here: `metric`, `maxValue`",
+            "profile.filters[0].parameters.conditions[0].max: unknown field; known here: `metric`, `maxValue`",
         );
         refused(
             &utilization(r#"[["waiting-queue", 5]]"#),
-            "profile.filters[0].parameters.conditions[0]: invalid type: list, expected a map",
+            "profile.filters[0].parameters.conditions[0]: invalid type: list, expected an object",
         );
         refused(
             &filter(

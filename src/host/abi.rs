@@ -45,6 +45,11 @@ pub(super) enum MetricKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Refused(pub(super) u32);
 
+impl Refused {
+    /// There is a value, but the host cannot express it.
+    pub(super) const UNREADABLE: Self = Self(3);
+}
+
 /// The proxy's shared data.
 #[derive(Debug)]
 pub(super) struct SharedData;
@@ -128,6 +133,7 @@ pub(super) fn buffer(kind: Buffer, max: usize) -> Option<Vec<u8>> {
         // SAFETY: `data` and `size` outlive the call.
         unsafe { proxy_get_buffer_bytes(kind as u32, 0, max, data, size) }
     })
+    .ok()
 }
 
 /// A header's value; nothing if it is absent.
@@ -136,6 +142,7 @@ pub(super) fn header(map: Headers, name: &str) -> Option<Vec<u8>> {
         // SAFETY: `name`, `data` and `size` outlive the call.
         unsafe { proxy_get_header_map_value(map as u32, name.as_ptr(), name.len(), data, size) }
     })
+    .ok()
 }
 
 /// Replaces every line of a header by one.
@@ -154,11 +161,22 @@ pub(super) fn remove_header(map: Headers, name: &str) -> Result<(), Refused> {
 
 /// A property of the host; nothing if it has none of that name now.
 pub(super) fn property(path: &[&str]) -> Option<Vec<u8>> {
+    try_property(path).ok()
+}
+
+/// A property of the host, or why there is none.
+pub(super) fn try_property(path: &[&str]) -> Result<Vec<u8>, Refused> {
     let path = path.join("\0");
     take(|data, size| {
         // SAFETY: `path`, `data` and `size` outlive the call.
         unsafe { proxy_get_property(path.as_ptr(), path.len(), data, size) }
     })
+}
+
+/// What the proxy notes of an answer that went wrong; nothing if it keeps no such notes.
+pub(super) fn response_flags() -> Option<u64> {
+    let flags = property(&["response", "flags"])?;
+    flags.first_chunk().map(|bytes| u64::from_le_bytes(*bytes))
 }
 
 impl Store for SharedData {
@@ -167,7 +185,8 @@ impl Store for SharedData {
         let value = take(|data, size| {
             // SAFETY: `key`, `data`, `size` and `cas` outlive the call.
             unsafe { proxy_get_shared_data(key.as_ptr(), key.len(), data, size, &mut cas) }
-        });
+        })
+        .ok();
         Found { value, cas }
     }
 
@@ -219,14 +238,14 @@ fn status(code: u32) -> Result<(), Refused> {
     if code == 0 { Ok(()) } else { Err(Refused(code)) }
 }
 
-fn take(call: impl FnOnce(*mut *mut u8, *mut usize) -> u32) -> Option<Vec<u8>> {
+fn take(call: impl FnOnce(*mut *mut u8, *mut usize) -> u32) -> Result<Vec<u8>, Refused> {
     let (mut data, mut size) = (null_mut::<u8>(), 0);
-    status(call(&mut data, &mut size)).ok()?;
+    status(call(&mut data, &mut size))?;
     if data.is_null() {
-        return Some(Vec::new());
+        return Ok(Vec::new());
     }
     // SAFETY: the host got `data` from our allocator as a boxed slice of `size` bytes and gives it up here.
-    Some(unsafe { Vec::from_raw_parts(data, size, size) })
+    Ok(unsafe { Vec::from_raw_parts(data, size, size) })
 }
 
 /// The ABI's header map: count, then the sizes of each name and value, then the names and values, each with a NUL.

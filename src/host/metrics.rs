@@ -20,6 +20,7 @@ impl Metrics {
     pub(super) fn not_picked(&mut self, why: NoPick, open: bool) {
         self.count(match why {
             NoPick::NoSnapshot => "endpoint_picker_no_snapshot_total",
+            NoPick::EmptySubset => "endpoint_picker_empty_subset_total",
             NoPick::AllFilteredOut => "endpoint_picker_all_filtered_out_total",
         });
         self.count(if open { "endpoint_picker_failed_open_total" } else { "endpoint_picker_failed_closed_total" });
@@ -28,6 +29,16 @@ impl Metrics {
     /// A request was served by another endpoint than the one picked.
     pub(super) fn served_elsewhere(&mut self) {
         self.count("endpoint_picker_served_elsewhere_total");
+    }
+
+    /// A server failed a request.
+    pub(super) fn server_failed(&mut self) {
+        self.count("endpoint_picker_server_failures_total");
+    }
+
+    /// Endpoints that are failing the requests they get.
+    pub(super) fn failing(&mut self, endpoints: u64) {
+        self.set("endpoint_picker_endpoints_failing", endpoints);
     }
 
     /// A server had less of a prompt in its cache than was believed.

@@ -24,6 +24,10 @@ const DESTINATION: &str = "x-gateway-destination-endpoint";
 /// The header of an answer that tells why its server was chosen.
 const DECISION: &str = "x-endpoint-picker-decision";
 
+/// The dynamic metadata in which the proxy says that one of some endpoints is to be picked.
+const SUBSET: [&str; 4] =
+    ["metadata", "filter_metadata", "envoy.lb.subset_hint", "x-gateway-destination-endpoint-subset"];
+
 /// Where a pool's records lie in shared data.
 #[derive(Clone, Debug)]
 struct Keys {

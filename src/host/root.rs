@@ -91,6 +91,7 @@ impl RootContext for Root {
                 worker.refresh(Some(lease.snapshot));
             }
             worker.picker.borrow_mut().tick(&*worker.store, now);
+            worker.tell_failing();
         }
         scraper.tick(lease.as_ref(), cas, &mut metrics.borrow_mut(), now);
     }

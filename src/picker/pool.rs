@@ -1,6 +1,7 @@
 //! The endpoints as one worker knows them: those configured, and those that the scraper found.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::rc::Rc;
 
 use super::asked::Asked;
@@ -16,6 +17,7 @@ use crate::ledger::Book;
 use crate::prefix::{Belief, Cache, Lookup};
 use crate::rendezvous::Homes;
 use crate::schedule::{Candidate, warmth};
+use crate::subset::Subset;
 
 #[derive(Debug)]
 pub(super) struct Pool {
@@ -114,6 +116,7 @@ impl Pool {
                 in_flight_tokens: line.prefill_tokens,
                 matched_blocks: *matched,
                 cold_rank: cold.and_then(|cold| cold.rank(*id)),
+                standing: learner.standing(*id, line.requests, now),
                 warmth: warmth(endpoint.joined, self.config.pool.warmup, now),
                 speed: learner.speed(*id),
                 load: foreign.load(&line, endpoint, mean_prefill, now),
@@ -126,7 +129,8 @@ impl Pool {
                 ..told
             }
         };
-        let mut candidates: Vec<_> = known.filter(|(index, _)| !self.drains(*index)).map(candidate).collect();
+        let mut candidates: Vec<_> =
+            known.filter(|(index, _)| self.takes_part(*index, asked.subset)).map(candidate).collect();
         // Only a name that some endpoint runs is known to be an adapter's.
         let runs =
             |candidate: &Candidate<'_>| candidate.lora.zip(asked.model).is_some_and(|(lora, model)| lora.runs(model));
@@ -171,15 +175,30 @@ impl Pool {
         Candidate::of(endpoint, now, self.config.scrape.stale_after)
     }
 
+    fn takes_part(&self, index: usize, subset: Option<&Subset>) -> bool {
+        let named = |subset: &Subset| self.address(index).is_some_and(|address| subset.names(address));
+        !self.drains(index) && subset.is_none_or(named)
+    }
+
     fn drains(&self, index: usize) -> bool {
         let told = self.endpoints.get(index).is_some_and(|endpoint| endpoint.membership == Membership::Draining);
         told || self.config.pool.endpoints.get(index).is_some_and(|target| target.draining)
+    }
+
+    fn address(&self, index: usize) -> Option<SocketAddr> {
+        let configured = self.config.pool.endpoints.get(index).map(|target| target.address);
+        configured.or_else(|| self.endpoints.get(index)?.address.parse().ok())
     }
 
     fn labels(&self, index: usize) -> Option<&BTreeMap<String, String>> {
         let Config { pool, .. } = &*self.config;
         let configured = pool.endpoints.get(index).map(|target| &target.labels);
         configured.or_else(|| pool.discovery.as_ref().map(|discovery| &discovery.labels))
+    }
+
+    /// When the newest signal of any server was read.
+    pub(super) fn newest(&self) -> Option<Timestamp> {
+        self.endpoints.iter().filter_map(|endpoint| endpoint.signals.newest()).max()
     }
 
     fn block_tokens(&self) -> u32 {

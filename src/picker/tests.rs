@@ -8,6 +8,8 @@ use crate::schedule::Ranked;
 use crate::scrape::{Lora, Reading};
 use crate::store::Memory;
 
+mod passive_health;
+
 const NOW: Timestamp = Timestamp(1_796_000_000_000);
 
 fn picker(scorer: &str, seed: u64) -> Picker {

@@ -7,6 +7,7 @@ use crate::clock::Timestamp;
 use crate::cost::{Load, Speed, Work};
 use crate::fleet::{Endpoint, Health, fresh};
 use crate::headers::Headers;
+use crate::learned::Standing;
 use crate::scrape::Lora;
 
 /// The request to place.
@@ -54,6 +55,8 @@ pub struct Candidate<'a> {
     /// Its place among the endpoints that got prompts which nobody had cached, the one longest ago at 0; `None` if it never
     /// got one, or no plugin wants to know. Places may be missing between those of two candidates.
     pub cold_rank: Option<u32>,
+    /// Whether it answers the requests it gets.
+    pub standing: Standing,
     /// How much of its warm-up it has behind it, 0..=1.
     pub warmth: f64,
     /// How fast it is.
@@ -81,6 +84,7 @@ impl<'a> Candidate<'a> {
             in_flight_tokens: 0,
             matched_blocks: 0,
             cold_rank: None,
+            standing: Standing::Sound,
             warmth: 1.0,
             speed: Speed::default(),
             load: Load::default(),
@@ -108,6 +112,7 @@ impl<'a> Candidate<'a> {
             in_flight_tokens: 0,
             matched_blocks: 0,
             cold_rank: None,
+            standing: Standing::Sound,
             warmth: 1.0,
             speed: Speed::default(),
             load: Load::default(),

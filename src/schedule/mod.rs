@@ -4,8 +4,8 @@
 //! what this proxy has in flight there, how much of the prompt it is believed to have cached, and what the request would
 //! bring. Then, in a [`Profile`]:
 //!
-//! 1. Endpoints new to the fleet that have their share already are held back (`slow_start`), whatever the profile, unless
-//!    the filters leave nobody else.
+//! 1. Whatever the profile, endpoints that fail their requests are held back but for a probe (`failing`), and so are those new
+//!    to the fleet that have their share already (`slow_start`), unless the filters leave nobody else.
 //! 2. Each **filter** takes candidates out, those that cannot serve the request or should not. A filter that says who should
 //!    not, keeps all before it would take out all: a poor choice is better than none. One that says who cannot, may leave
 //!    nobody over.
@@ -28,6 +28,7 @@
 
 mod candidate;
 mod decision;
+mod failing;
 mod filters;
 mod parameters;
 mod pickers;

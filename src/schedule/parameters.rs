@@ -1,7 +1,6 @@
-//! What plugin parameters have in common: numbers with their range, and objects inside them.
+//! What plugin parameters have in common: numbers with their range.
 
 use serde::{Deserialize, Deserializer, de};
-use serde_json::{Map, Value};
 
 /// Of a plugin that takes none.
 #[derive(Deserialize)]
@@ -32,18 +31,4 @@ fn at_least<'de, D: Deserializer<'de>>(min: u32, deserializer: D) -> Result<u32,
     } else {
         Err(de::Error::custom(format!("{value} is not a whole number of at least {min}")))
     }
-}
-
-/// Refuses fields of an object that are not `known`, in serde's words. For lists of small objects that are read by hand: a
-/// struct of their own would cost kilobytes of module each.
-pub(super) fn only(object: &Map<String, Value>, known: &[&str]) -> Result<(), String> {
-    match object.keys().find(|key| !known.contains(&key.as_str())) {
-        Some(key) => Err(unknown("field", key, known)),
-        None => Ok(()),
-    }
-}
-
-/// Serde's words for a field or variant that is not `known`.
-pub(super) fn unknown(what: &str, wrong: &str, known: &[&str]) -> String {
-    format!("unknown {what} `{wrong}`, expected one of `{}`", known.join("`, `"))
 }

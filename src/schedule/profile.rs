@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::slow_start::hold_back;
-use super::{Candidate, Decision, Filter, Picker, Ranked, Request, Rng, Scorer};
+use super::{Candidate, Decision, Filter, Picker, Ranked, Request, Rng, Scorer, failing, slow_start};
 
 /// A scorer in a profile.
 pub struct Weighted {
@@ -45,13 +44,14 @@ impl Profile {
         self.scorers.iter().map(|scorer| scorer.scorer.cold_memory()).max().unwrap_or(0)
     }
 
-    /// Places `request` on one of `candidates`; those that a filter takes away are gone then. Whatever the profile, a
-    /// newcomer gets no herd.
+    /// Places `request` on one of `candidates`; those that a filter takes away are gone then. Whatever the profile, an
+    /// endpoint that fails its requests gets but a probe, and a newcomer no herd.
     pub fn decide(&self, request: &Request<'_>, candidates: &mut Vec<Candidate<'_>>, rng: &mut Rng) -> Decision {
-        let mut held_back = hold_back(candidates);
+        let mut held_back = failing::hold_back(candidates);
+        held_back.append(&mut slow_start::hold_back(candidates));
         self.filter(request, candidates, rng);
         if candidates.is_empty() && !held_back.is_empty() {
-            // Those that are warm cannot serve it. Rather a herd than no answer.
+            // The others cannot serve it. Rather a failing server or a herd than no answer.
             candidates.append(&mut held_back);
             self.filter(request, candidates, rng);
         }

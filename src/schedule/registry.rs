@@ -13,9 +13,7 @@ use super::scorers::{
     PrefixCache, Queue, RunningRequests, TokenLoad,
 };
 use super::{Filter, Picker, Scorer};
-
-/// Parameters that a plugin does not take: where, and what is wrong.
-pub type BadParameters = serde_path_to_error::Error<serde_json::Error>;
+use crate::strict::{self, ConfigError};
 
 /// A plugin that can be named in a profile.
 pub struct Plugin<T: ?Sized> {
@@ -23,7 +21,7 @@ pub struct Plugin<T: ?Sized> {
     pub name: &'static str,
     /// One line for the documentation.
     pub summary: &'static str,
-    build: fn(Value) -> Result<Box<T>, BadParameters>,
+    build: fn(Value) -> Result<Box<T>, ConfigError>,
 }
 
 /// All filters.
@@ -186,16 +184,16 @@ impl<T: ?Sized> Plugin<T> {
     ///
     /// # Errors
     /// A parameter that it does not have, or a value out of range.
-    pub fn build(&self, parameters: Value) -> Result<Box<T>, BadParameters> {
+    pub fn build(&self, parameters: Value) -> Result<Box<T>, ConfigError> {
         (self.build)(parameters)
     }
 }
 
 /// A plugin without parameters. All of them read the same nothing, since each type that is read costs module size.
-fn bare<T: ?Sized>(parameters: Value, plugin: Box<T>) -> Result<Box<T>, BadParameters> {
-    serde_path_to_error::deserialize(parameters).map(|NoParameters {}| plugin)
+fn bare<T: ?Sized>(parameters: Value, plugin: Box<T>) -> Result<Box<T>, ConfigError> {
+    strict::from(parameters).map(|NoParameters {}| plugin)
 }
 
-fn with<P: DeserializeOwned>(parameters: Value) -> Result<Box<P>, BadParameters> {
-    serde_path_to_error::deserialize(parameters).map(Box::new)
+fn with<P: DeserializeOwned>(parameters: Value) -> Result<Box<P>, ConfigError> {
+    strict::from(parameters).map(Box::new)
 }

@@ -8,6 +8,8 @@ mod discovery;
 mod fixture;
 mod in_flight;
 mod no_endpoint;
+mod passive_health;
+mod protocol;
 mod proxy;
 mod routing;
 mod scraping;

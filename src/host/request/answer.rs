@@ -4,6 +4,7 @@ use super::super::DECISION;
 use super::super::abi::{self, Buffer, Headers};
 use super::super::worker::Worker;
 use crate::ledger::Entry;
+use crate::outcome::Outcome;
 use crate::picker::Forecast;
 use crate::prompt::Chain;
 use crate::usage::{Framing, UsageReader};
@@ -24,28 +25,43 @@ pub(super) struct Placed {
     pub(super) streams: bool,
     /// Reads an answer that tells, if it can be read.
     pub(super) usage: Option<UsageReader>,
+    /// A good answer has begun.
+    pub(super) begun: bool,
+    /// The answer has come to its end.
+    pub(super) ended: bool,
 }
 
 impl Placed {
-    /// The answer begins: it shows who serves the request.
-    pub(super) fn headers(mut self, worker: &Worker) -> Self {
+    /// The answer begins: it shows who serves the request, and how that one fares.
+    pub(super) fn headers(mut self, worker: &Worker, end_of_stream: bool) -> Self {
+        self.ended = end_of_stream;
         if let Some(explanation) = self.explanation.take() {
             let _ = abi::set_header(Headers::Response, DECISION, explanation.as_bytes());
         }
         let chains = std::mem::take(&mut self.chains);
         let served = abi::property(&["upstream", "address"]).unwrap_or_default();
         // An answer of the proxy's own names the server that it tried last.
-        let elsewhere = !served.is_empty()
-            && served != self.address.as_bytes()
-            && abi::property(&["response", "code_details"]).as_deref() == Some(b"via_upstream");
+        let answered = || abi::property(&["response", "code_details"]).as_deref() == Some(b"via_upstream");
+        let other = if served == self.address.as_bytes() { &[][..] } else { &served };
+        let header = |name| abi::header(Headers::Response, name);
+        let status = header(":status").unwrap_or_default();
+        let outcome = Outcome::of_answer(&status, abi::response_flags);
+        self.begun = outcome == Outcome::Served;
+        if outcome == Outcome::Failed {
+            worker.metrics.borrow_mut().server_failed();
+        }
+        worker.picker.borrow_mut().answered(&self.entry, other, outcome, abi::now);
+        let elsewhere = !other.is_empty() && answered();
         if elsewhere {
             worker.metrics.borrow_mut().served_elsewhere();
             let mut picker = worker.picker.borrow_mut();
             self.entry = picker.moved(&*worker.store, self.entry, &chains, &served, abi::now());
         }
-        let header = |name| abi::header(Headers::Response, name);
+        if let Some(name) = worker.config.served_header.as_deref().filter(|_| !served.is_empty() && answered()) {
+            let _ = abi::set_header(Headers::Response, name, &served);
+        }
         // Nothing was foretold of another server, nor of how soon one refuses.
-        if self.tells && !elsewhere && header(":status").as_deref() == Some(b"200") {
+        if self.tells && !elsewhere && status == b"200" {
             let framing = header("content-type")
                 .and_then(|media_type| Framing::of_headers(&media_type, header("content-encoding").as_deref()));
             self.streams = framing == Some(Framing::EventStream);
@@ -56,6 +72,7 @@ impl Placed {
 
     /// A piece of the answer came.
     pub(super) fn body(&mut self, worker: &Worker, body_size: usize, end_of_stream: bool) {
+        self.ended = end_of_stream;
         let Self { entry, forecast, streams, usage, .. } = self;
         if body_size > 0 {
             if let Some(usage) = usage {
@@ -75,6 +92,13 @@ impl Placed {
 
     /// The stream is gone.
     pub(super) fn close(self, worker: &Worker) {
+        if self.begun && !self.ended {
+            let outcome = Outcome::of_end(abi::response_flags());
+            if outcome == Outcome::Failed {
+                worker.metrics.borrow_mut().server_failed();
+            }
+            worker.picker.borrow_mut().cut_off(&self.entry, outcome, abi::now());
+        }
         worker.picker.borrow_mut().close(self.entry, abi::now());
     }
 }

@@ -15,7 +15,7 @@ use super::DESTINATION;
 use super::abi::{self, Headers};
 use super::worker::Worker;
 use crate::config::{Explain, FailureMode};
-use crate::picker::{Ask, NoPick, Pick};
+use crate::picker::{Ask, Pick};
 use crate::prompt::{Dialect, Prompt};
 use crate::reply::Reply;
 
@@ -44,7 +44,7 @@ impl Request {
             worker.refresh(None);
         }
         let now = abi::now();
-        let ask = Ask { prompt: prompt.as_ref(), headers: &inbound.headers };
+        let ask = Ask { prompt: prompt.as_ref(), headers: &inbound.headers, subset: inbound.subset.as_ref() };
         let picked = worker.picker.borrow_mut().pick(&*worker.store, ask, now);
         match picked {
             Ok(Pick { decision, entry, forecast }) => {
@@ -56,8 +56,18 @@ impl Request {
                 let chains = prompt.map(|prompt| prompt.chains).unwrap_or_default();
                 let explanation = (worker.config.explain == Explain::Header).then(|| decision.to_string());
                 let address = decision.ranked.into_iter().next().map(|first| first.address).unwrap_or_default();
-                self.placed =
-                    Some(Placed { address, explanation, entry, forecast, chains, tells, streams: false, usage: None });
+                self.placed = Some(Placed {
+                    address,
+                    explanation,
+                    entry,
+                    forecast,
+                    chains,
+                    tells,
+                    streams: false,
+                    usage: None,
+                    begun: false,
+                    ended: false,
+                });
                 if let Err(status) = abi::set_header(Headers::Request, DESTINATION, destination.as_bytes()) {
                     // The host sent the headers on although they were held.
                     worker.metrics.borrow_mut().too_late();
@@ -68,9 +78,10 @@ impl Request {
                 Action::Continue
             }
             Err(why) => {
-                let open = worker.config.failure_mode == FailureMode::FailOpen;
+                // The proxy's own choice would not keep to the subset.
+                let open = worker.config.failure_mode == FailureMode::FailOpen && inbound.subset.is_none();
                 worker.metrics.borrow_mut().not_picked(why, open);
-                if open { Action::Continue } else { refuse(inbound.dialect, why) }
+                if open { Action::Continue } else { reply(&Reply::unavailable(inbound.dialect, why)) }
             }
         }
     }
@@ -102,6 +113,9 @@ impl HttpContext for Request {
         let _ = abi::remove_header(Headers::Request, DESTINATION);
         let Some(worker) = self.worker.clone() else { return Action::Continue };
         let inbound = Inbound::read(&worker);
+        if inbound.asks_health {
+            return health(&worker);
+        }
         if end_of_stream || !inbound.has_prompt() {
             return self.decide(&worker, &inbound, None);
         }
@@ -126,9 +140,9 @@ impl HttpContext for Request {
         }
     }
 
-    fn on_http_response_headers(&mut self, _: usize, _: bool) -> Action {
+    fn on_http_response_headers(&mut self, _: usize, end_of_stream: bool) -> Action {
         if let Some((worker, placed)) = self.worker.as_ref().zip(self.placed.take()) {
-            self.placed = Some(placed.headers(worker));
+            self.placed = Some(placed.headers(worker, end_of_stream));
         }
         Action::Continue
     }
@@ -140,15 +154,31 @@ impl HttpContext for Request {
         Action::Continue
     }
 
+    fn on_http_response_trailers(&mut self, _: usize) -> Action {
+        if let Some(placed) = &mut self.placed {
+            placed.ended = true;
+        }
+        Action::Continue
+    }
+
     // Runs whatever ended the stream: its end, either side leaving, a timeout, an answer of ours.
     fn on_log(&mut self) {
         self.close();
     }
 }
 
-fn refuse(dialect: Option<Dialect>, why: NoPick) -> Action {
-    let Reply { status, details, headers, body } = Reply::unavailable(dialect, why);
-    match abi::local_response(status, details, &headers, &body) {
+/// Says whether this worker could pick.
+fn health(worker: &Worker) -> Action {
+    if worker.picker.borrow().snapshot_version().is_none() {
+        worker.refresh(None);
+    }
+    let method = abi::header(Headers::Request, ":method").unwrap_or_default();
+    let readiness = worker.picker.borrow().readiness(abi::now());
+    reply(&readiness.reply(&method, &worker.config.pool.name))
+}
+
+fn reply(Reply { status, details, headers, body }: &Reply) -> Action {
+    match abi::local_response(*status, details, headers, body) {
         Ok(()) => Action::Pause,
         Err(_) => Action::Continue,
     }

@@ -7,9 +7,7 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use serde_json::{Map, Value};
 
-use crate::schedule::parameters::{only, unknown};
 use crate::schedule::{Candidate, Filter, Request, Rng};
 
 /// Removes endpoints that the selector does not match.
@@ -23,15 +21,20 @@ pub struct LabelSelector {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(try_from = "Map<String, Value>")]
-struct Requirement {
+#[serde(try_from = "Written")]
+struct Requirement(Written);
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
     key: String,
     operator: Operator,
     /// Empty where the operator takes none.
+    #[serde(default)]
     values: Vec<String>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Deserialize)]
 enum Operator {
     In,
     NotIn,
@@ -39,42 +42,25 @@ enum Operator {
     DoesNotExist,
 }
 
-impl TryFrom<Map<String, Value>> for Requirement {
-    type Error = String;
+impl TryFrom<Written> for Requirement {
+    type Error = &'static str;
 
-    fn try_from(written: Map<String, Value>) -> Result<Self, String> {
-        only(&written, &["key", "operator", "values"])?;
-        let text = |name| written.get(name).and_then(Value::as_str).unwrap_or_default();
-        let operator = match text("operator") {
-            "In" => Operator::In,
-            "NotIn" => Operator::NotIn,
-            "Exists" => Operator::Exists,
-            "DoesNotExist" => Operator::DoesNotExist,
-            other => return Err(unknown("variant", other, &["In", "NotIn", "Exists", "DoesNotExist"])),
-        };
-        let values: Option<Vec<_>> = match written.get("values") {
-            Some(Value::Array(list)) => list.iter().map(|value| value.as_str().map(str::to_owned)).collect(),
-            Some(_) => None,
-            None => Some(Vec::new()),
-        };
-        let key = text("key").to_owned();
-        match (values, matches!(operator, Operator::In | Operator::NotIn)) {
-            _ if key.is_empty() => Err("`key` must name a label".to_owned()),
-            (None, _) => Err("`values` must be a list of strings".to_owned()),
-            (Some(values), true) if values.is_empty() => Err("`In` and `NotIn` need `values`".to_owned()),
-            (Some(values), false) if !values.is_empty() => {
-                Err("`Exists` and `DoesNotExist` take no `values`".to_owned())
-            }
-            (Some(values), _) => Ok(Self { key, operator, values }),
+    fn try_from(written: Written) -> Result<Self, &'static str> {
+        match (written.values.is_empty(), written.operator) {
+            _ if written.key.is_empty() => Err("`key` must name a label"),
+            (true, Operator::In | Operator::NotIn) => Err("`In` and `NotIn` need `values`"),
+            (false, Operator::Exists | Operator::DoesNotExist) => Err("`Exists` and `DoesNotExist` take no `values`"),
+            _ => Ok(Self(written)),
         }
     }
 }
 
 impl Requirement {
     fn holds(&self, labels: &BTreeMap<String, String>) -> bool {
-        let value = labels.get(&self.key);
-        let listed = value.is_some_and(|value| self.values.contains(value));
-        match self.operator {
+        let Self(Written { key, operator, values }) = self;
+        let value = labels.get(key);
+        let listed = value.is_some_and(|value| values.contains(value));
+        match operator {
             Operator::In => listed,
             Operator::NotIn => !listed,
             Operator::Exists => value.is_some(),
@@ -94,7 +80,7 @@ impl Filter for LabelSelector {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{from_value, json};
+    use serde_json::{Value, from_value, json};
 
     use super::*;
     use crate::schedule::filters::testing::{kept, labels};
@@ -140,9 +126,13 @@ mod tests {
         assert_eq!(refused(expression("in", &["a"])), operator);
         assert_eq!(refused(expression("In", &[])), "`In` and `NotIn` need `values`");
         assert_eq!(refused(expression("Exists", &["a"])), "`Exists` and `DoesNotExist` take no `values`");
-        assert_eq!(refused(json!({ "matchExpressions": [{ "operator": "Exists" }] })), "`key` must name a label");
+        assert_eq!(
+            refused(json!({ "matchExpressions": [{ "key": "", "operator": "Exists" }] })),
+            "`key` must name a label"
+        );
+        assert_eq!(refused(json!({ "matchExpressions": [{ "operator": "Exists" }] })), "missing field `key`");
         let values = json!({ "matchExpressions": [{ "key": "a", "operator": "In", "values": [1] }] });
-        assert_eq!(refused(values), "`values` must be a list of strings");
+        assert_eq!(refused(values), "invalid type: integer `1`, expected a string");
         let unknown = json!({ "matchExpressions": [{ "key": "a", "op": "Exists" }] });
         assert_eq!(refused(unknown), "unknown field `op`, expected one of `key`, `operator`, `values`");
     }

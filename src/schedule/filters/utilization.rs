@@ -5,9 +5,7 @@
 //! an unknown metric for 0 with the same outcome.
 
 use serde::Deserialize;
-use serde_json::{Map, Value};
 
-use crate::schedule::parameters::{only, unknown};
 use crate::schedule::{Candidate, Filter, Request, Rng};
 
 /// Removes endpoints above a limit.
@@ -23,14 +21,19 @@ pub struct Utilization {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(try_from = "Map<String, Value>")]
-struct Condition {
+#[serde(try_from = "Written")]
+struct Condition(Written);
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct Written {
     metric: Metric,
     /// The most it may be: requests, or a share of 0..=1.
-    max: f64,
+    max_value: f64,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 enum Metric {
     ActiveRequests,
     RunningRequests,
@@ -47,36 +50,28 @@ fn some<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<Conditi
     }
 }
 
-impl TryFrom<Map<String, Value>> for Condition {
-    type Error = String;
+impl TryFrom<Written> for Condition {
+    type Error = &'static str;
 
-    fn try_from(written: Map<String, Value>) -> Result<Self, String> {
-        only(&written, &["metric", "maxValue"])?;
-        let (metric, most) = match written.get("metric").and_then(Value::as_str).unwrap_or_default() {
-            "active-requests" => (Metric::ActiveRequests, f64::MAX),
-            "running-requests" => (Metric::RunningRequests, f64::MAX),
-            "waiting-queue" => (Metric::WaitingQueue, f64::MAX),
-            "kv-cache-utilization" => (Metric::KvCacheUtilization, 1.0),
-            other => {
-                let known = ["active-requests", "running-requests", "waiting-queue", "kv-cache-utilization"];
-                return Err(unknown("variant", other, &known));
-            }
-        };
-        let max = written.get("maxValue").and_then(Value::as_f64).filter(|max| (0.0..=most).contains(max));
-        let max = max.ok_or("`maxValue` must be a number of 0 or more, for `kv-cache-utilization` at most 1")?;
-        Ok(Self { metric, max })
+    fn try_from(written: Written) -> Result<Self, &'static str> {
+        let most = if written.metric == Metric::KvCacheUtilization { 1.0 } else { f64::MAX };
+        if (0.0..=most).contains(&written.max_value) {
+            Ok(Self(written))
+        } else {
+            Err("`maxValue` must be a number of 0 or more, for `kv-cache-utilization` at most 1")
+        }
     }
 }
 
 impl Condition {
     fn is_met(&self, candidate: &Candidate<'_>) -> bool {
-        let value = match self.metric {
+        let value = match self.0.metric {
             Metric::ActiveRequests => Some(candidate.in_flight.into()),
             Metric::RunningRequests => candidate.running.map(f64::from),
             Metric::WaitingQueue => candidate.waiting.map(f64::from),
             Metric::KvCacheUtilization => candidate.kv_usage,
         };
-        value.is_none_or(|value| value <= self.max)
+        value.is_none_or(|value| value <= self.0.max_value)
     }
 }
 
@@ -91,7 +86,7 @@ impl Filter for Utilization {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{from_value, json};
+    use serde_json::{Value, from_value, json};
 
     use super::*;
 
@@ -145,7 +140,7 @@ mod tests {
         let limit = "`maxValue` must be a number of 0 or more, for `kv-cache-utilization` at most 1";
         assert_eq!(refused(at_most("kv-cache-utilization", 80.0)), limit);
         assert_eq!(refused(at_most("waiting-queue", -1.0)), limit);
-        assert_eq!(refused(json!({ "conditions": [{ "metric": "waiting-queue" }] })), limit);
+        assert_eq!(refused(json!({ "conditions": [{ "metric": "waiting-queue" }] })), "missing field `maxValue`");
         assert_eq!(refused(json!({ "conditions": [] })), "at least one condition is needed");
         assert_eq!(refused(json!({})), "missing field `conditions`");
         let known = "`active-requests`, `running-requests`, `waiting-queue`, `kv-cache-utilization`";

@@ -186,6 +186,12 @@ unsafe extern "C" fn proxy_get_property(
                 let details = |made_up| if made_up { "upstream_reset_before_response_started" } else { "via_upstream" };
                 state.stream().map(|stream| details(stream.made_up).to_owned())
             }
+            b"response\0flags" => {
+                return state.stream().map(|stream| stream.flags.to_le_bytes().to_vec()).ok_or(Status::NotFound);
+            }
+            b"metadata\0filter_metadata\0envoy.lb.subset_hint\0x-gateway-destination-endpoint-subset" => {
+                return state.stream().and_then(|stream| stream.subset.clone()).unwrap_or(Err(Status::NotFound));
+            }
             _ => None,
         };
         found.map(String::into_bytes).ok_or(Status::NotFound)
