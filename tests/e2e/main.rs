@@ -8,6 +8,7 @@ mod churn;
 mod configuration;
 mod crash;
 mod destination;
+mod discovery;
 mod failure;
 mod paths;
 mod profiles;
