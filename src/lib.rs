@@ -25,6 +25,7 @@ pub mod rendezvous;
 pub mod reply;
 pub mod schedule;
 pub mod scrape;
+pub mod session;
 pub mod store;
 mod strict;
 pub mod subset;

@@ -7,6 +7,7 @@
 //! is made from them and from the ranges in their field types.
 
 mod address;
+mod disaggregation;
 mod discovery;
 mod engine;
 mod header;
@@ -21,10 +22,12 @@ mod ready;
 pub mod reference;
 mod request;
 mod scrape;
+mod session;
 #[cfg(test)]
 mod tests;
 mod whole;
 
+pub use disaggregation::Disaggregation;
 pub use pool::Pool;
 pub use prefix::Prefix;
 pub use request::Request;
@@ -32,8 +35,10 @@ use whole::Whole;
 
 use crate::schedule::Profile;
 pub use crate::scrape::Settings as Scrape;
+use crate::session::Session;
 pub use crate::strict::ConfigError;
 use crate::strict::{self, choices};
+use disaggregation::WrittenDisaggregation;
 use engine::Engines;
 use header::HeaderName;
 use path::HttpPath;
@@ -64,6 +69,10 @@ pub struct Config {
     pub failure_mode: FailureMode,
     /// How an endpoint is chosen.
     pub profile: Profile,
+    /// How prompts are read elsewhere than where their answers are generated; `None`: they are not.
+    pub disaggregation: Option<Disaggregation>,
+    /// How sessions are told, if the profile looks at them.
+    pub session: Option<Session>,
     /// Who is told of each decision.
     pub explain: Explain,
     /// Whether the proxy's wish for a subset is asked for.
@@ -80,6 +89,12 @@ impl Config {
     /// Whether each worker knows all requests that are sent to the servers, direct clients' apart.
     pub fn sees_all(&self) -> bool {
         self.ledger == Sharing::Shared && self.gateways == 1
+    }
+
+    /// How many endpoints are to be remembered in the order of the last cold prompt that came to them.
+    pub fn cold_memory(&self) -> u32 {
+        let prefill = self.disaggregation.as_ref().map(|split| split.profile.cold_memory());
+        self.profile.cold_memory().max(prefill.unwrap_or(0))
     }
 }
 
@@ -137,6 +152,11 @@ struct Written {
         schemars(with = "ready::NamedOrWritten", extend("default" = crate::schedule::ready::DEFAULT.name))
     )]
     profile: WrittenProfile,
+    /// If one server shall read the prompt and another one generate the answer (prefill/decode disaggregation). Left out,
+    /// each server does both.
+    #[serde(default)]
+    #[cfg_attr(feature = "schema", schemars(with = "WrittenDisaggregation"))]
+    disaggregation: Option<WrittenDisaggregation>,
 }
 
 /// Whether the workers of a proxy keep one book or one each.
@@ -199,9 +219,13 @@ pub fn load(json: &[u8]) -> Result<Config, ConfigError> {
     let engines =
         Engines::resolve(&written.scrape.engines).map_err(|error| error.within("engines").within("scrape"))?;
     let profile = written.profile.resolve().map_err(|error| error.within("profile"))?;
+    let disaggregation = written.disaggregation.map(WrittenDisaggregation::resolve).transpose();
+    let disaggregation = disaggregation.map_err(|error| error.within("disaggregation"))?;
+    let prefill_headers = disaggregation.iter().flat_map(|split| split.profile.headers());
     let pool = written.pool.resolve(&engines).map_err(|error| error.within("pool"))?;
     for (i, endpoint) in pool.endpoints.iter().enumerate() {
-        if let Some(fault) = profile.label_fault(&endpoint.labels) {
+        let mut profiles = std::iter::once(&profile).chain(disaggregation.iter().map(|split| &split.profile));
+        if let Some(fault) = profiles.find_map(|profile| profile.label_fault(&endpoint.labels)) {
             return Err(ConfigError::at(format!("pool.endpoints[{i}].labels"), fault));
         }
     }
@@ -220,7 +244,20 @@ pub fn load(json: &[u8]) -> Result<Config, ConfigError> {
         health_path: written.health_path.map(|HttpPath(path)| path.into()),
         gateways: written.gateways.get(),
         failure_mode: written.failure_mode,
-        request_headers: profile.headers().into_iter().map(Into::into).collect(),
+        request_headers: unique(profile.headers().into_iter().chain(prefill_headers)),
+        session: session::session(&profile)?,
         profile,
+        disaggregation,
     })
+}
+
+/// Each name once.
+fn unique<'a>(names: impl Iterator<Item = &'a str>) -> Vec<Box<str>> {
+    let mut unique: Vec<Box<str>> = Vec::new();
+    for name in names {
+        if !unique.iter().any(|known| **known == *name) {
+            unique.push(name.into());
+        }
+    }
+    unique
 }

@@ -24,7 +24,7 @@ pub(super) struct WrittenProfile {
     pub(super) picker: WrittenPlugin,
 }
 
-/// A filter or a picker.
+/// A filter, a picker or a decider.
 #[derive(Deserialize)]
 #[cfg_attr(test, derive(Debug, PartialEq))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -81,7 +81,11 @@ impl WrittenProfile {
 }
 
 impl WrittenPlugin {
-    fn build<T: ?Sized>(self, table: &'static [Plugin<T>], path: &str) -> Result<(&'static str, Box<T>), ConfigError> {
+    pub(super) fn build<T: ?Sized>(
+        self,
+        table: &'static [Plugin<T>],
+        path: &str,
+    ) -> Result<(&'static str, Box<T>), ConfigError> {
         let Self { kind, parameters } = self;
         let plugin = table.iter().find(|plugin| plugin.name == kind).ok_or_else(|| {
             let known: Vec<_> = table.iter().map(|plugin| plugin.name).collect();
@@ -109,7 +113,8 @@ mod tests {
             "profile.scorers[1].type: unknown plugin \"prefix-cache\"; known here: `queue-scorer`, \
              `running-requests-size-scorer`, `kv-cache-utilization-scorer`, `prefix-cache-scorer`, \
              `lora-affinity-scorer`, `active-request-scorer`, `token-load-scorer`, `load-aware-scorer`, \
-             `no-hit-lru-scorer`, `context-length-aware`, `expected-cost-scorer`",
+             `no-hit-lru-scorer`, `context-length-aware`, `expected-cost-scorer`, `session-affinity-scorer`, \
+             `latency-scorer`",
         );
         refused(
             r#"{"picker":{"type":"max-scorer-picker"}}"#,

@@ -74,6 +74,13 @@ unsafe extern "C" {
         value: *const u8,
         value_size: usize,
     ) -> u32;
+    fn proxy_add_header_map_value(
+        map: u32,
+        key: *const u8,
+        key_size: usize,
+        value: *const u8,
+        value_size: usize,
+    ) -> u32;
     fn proxy_remove_header_map_value(map: u32, key: *const u8, key_size: usize) -> u32;
     fn proxy_get_property(path: *const u8, path_size: usize, data: *mut *mut u8, size: *mut usize) -> u32;
     fn proxy_get_shared_data(
@@ -151,6 +158,12 @@ pub(super) fn set_header(map: Headers, name: &str, value: &[u8]) -> Result<(), R
     status(unsafe {
         proxy_replace_header_map_value(map as u32, name.as_ptr(), name.len(), value.as_ptr(), value.len())
     })
+}
+
+/// Adds a line to those that a header has.
+pub(super) fn add_header(map: Headers, name: &str, value: &[u8]) -> Result<(), Refused> {
+    // SAFETY: `name` and `value` outlive the call.
+    status(unsafe { proxy_add_header_map_value(map as u32, name.as_ptr(), name.len(), value.as_ptr(), value.len()) })
 }
 
 /// Removes every line of a header.

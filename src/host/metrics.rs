@@ -16,6 +16,11 @@ impl Metrics {
         self.count("endpoint_picker_picks_total");
     }
 
+    /// A prompt was placed where one endpoint may read it and another one generate its answer.
+    pub(super) fn disaggregated(&mut self, split: bool) {
+        self.count(if split { "endpoint_picker_prefill_decode_total" } else { "endpoint_picker_decode_only_total" });
+    }
+
     /// A request found no endpoint.
     pub(super) fn not_picked(&mut self, why: NoPick, open: bool) {
         self.count(match why {
@@ -44,6 +49,11 @@ impl Metrics {
     /// A server had less of a prompt in its cache than was believed.
     pub(super) fn cache_lost(&mut self) {
         self.count("endpoint_picker_cache_lost_total");
+    }
+
+    /// A request brought a session token that no endpoint has.
+    pub(super) fn session_unknown(&mut self) {
+        self.count("endpoint_picker_sessions_unknown_total");
     }
 
     /// The destination could not be set any more; the proxy's own policy chooses.

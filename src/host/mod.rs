@@ -21,6 +21,10 @@ mod entry {
 /// The header that names the destination; the proxy's override policy reads it.
 const DESTINATION: &str = "x-gateway-destination-endpoint";
 
+/// The header that names the server which reads the prompt, `ip:port`, if it is another one; the routing sidecar of the one
+/// that generates reads it.
+const PREFILLER: &str = "x-prefiller-host-port";
+
 /// The header of an answer that tells why its server was chosen.
 const DECISION: &str = "x-endpoint-picker-decision";
 

@@ -19,6 +19,9 @@
 //!
 //! The variance is the fleet's, not the endpoint's own: an endpoint whose requests are all alike tells nothing of a slope.
 //!
+//! A prompt that is read elsewhere than where its answer is generated teaches of the endpoint that read it: the time to its
+//! first token has the same parts, and one more, to hand the KV cache over.
+//!
 //! # Pace
 //!
 //! A moving mean of the ratio of the seconds per output token to those predicted. An endpoint begins with the fleet's

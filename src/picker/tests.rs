@@ -1,8 +1,11 @@
+mod split;
+
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::*;
 use crate::config;
 use crate::fleet::Endpoint;
+use crate::ledger::Line;
 use crate::prompt::{Dialect, read};
 use crate::schedule::Ranked;
 use crate::scrape::{Lora, Reading};

@@ -50,7 +50,7 @@ pub struct Prompt {
     pub opening: Option<Opening>,
     /// Estimated prompt tokens, what lies beyond the bytes read included, at most [`MAX_TOKENS`].
     pub tokens: u32,
-    /// The most tokens the client wants generated.
+    /// The most tokens the client wants generated; 0 of embeddings.
     pub max_output_tokens: Option<u32>,
     /// The client wants the answer as a stream.
     pub stream: bool,
@@ -93,7 +93,7 @@ pub fn read(dialect: Dialect, body: &[u8], declared_len: Option<u64>, blocks: &B
         chains,
         opening,
         tokens: saturate(tokens.saturating_add(unread)),
-        max_output_tokens: request.max_output_tokens(),
+        max_output_tokens: if dialect == Dialect::Embeddings { Some(0) } else { request.max_output_tokens() },
         stream: request.stream.is_some_and(|stream| stream.raw == b"true"),
     }
 }

@@ -24,9 +24,17 @@
 //! it is for those who come from the Gateway API Inference Extension's endpoint picker, whose names, formulas and defaults
 //! the plugins have.
 //!
-//! Plugins are pure: whatever they look at is in the [`Request`] and the [`Candidate`]s. To add a plugin: a file in `filters/`, `scorers/` or `pickers/`, and a line in [`registry`]'s table.
+//! # Prefill apart from decode
+//!
+//! Where that is wanted, two profiles choose, one after the other: the pool's profile the endpoint that generates, of those
+//! whose label says that they can (`roles`), and a profile of its own the one that reads the prompt, if a [`Decider`] finds
+//! that worth it. The first decides before it is known that the prompt is read elsewhere: it sees the whole request, so
+//! of two endpoints the one with more of the prompt cached costs less, which is also what has less to be handed over.
+//!
+//! Plugins are pure: whatever they look at is in the [`Request`] and the [`Candidate`]s. To add a plugin: a file in `filters/`, `scorers/`, `pickers/` or `deciders/`, and a line in [`registry`]'s table.
 
 mod candidate;
+mod deciders;
 mod decision;
 mod failing;
 mod filters;
@@ -36,7 +44,10 @@ mod profile;
 pub mod ready;
 pub mod registry;
 mod rng;
+mod roles;
 mod scorers;
+mod session;
+mod slo;
 mod slow_start;
 #[cfg(test)]
 mod tests;
@@ -48,8 +59,10 @@ pub use rng::Rng;
 pub(crate) use slow_start::warmth;
 
 use std::collections::BTreeMap;
+use std::fmt;
 
-use crate::cost::Terms;
+use crate::cost::{Terms, Work};
+use crate::session::Session;
 
 /// Takes candidates out. May keep all, may keep none.
 pub trait Filter {
@@ -59,6 +72,11 @@ pub trait Filter {
     /// The request headers that it looks at, in lower case.
     fn headers(&self) -> Vec<&str> {
         Vec::new()
+    }
+
+    /// How sessions are told, for one that looks at a request's session.
+    fn session(&self) -> Option<&Session> {
+        None
     }
 
     /// What is wrong with an endpoint's labels, for a plugin that reads more than text out of them.
@@ -75,6 +93,11 @@ pub trait Scorer {
     /// The request headers that it looks at, in lower case.
     fn headers(&self) -> Vec<&str> {
         Vec::new()
+    }
+
+    /// How sessions are told, for one that looks at a request's session.
+    fn session(&self) -> Option<&Session> {
+        None
     }
 
     /// What is wrong with an endpoint's labels, for a plugin that reads more than text out of them.
@@ -96,6 +119,12 @@ pub trait Scorer {
     fn explain(&self, _: &Candidate<'_>) -> Option<Terms> {
         None
     }
+}
+
+/// Says for which requests one endpoint shall read the prompt and another one generate the answer.
+pub trait Decider: fmt::Debug {
+    /// Whether to split a request that would be this work where its answer is generated.
+    fn splits(&self, work: &Work) -> bool;
 }
 
 /// Turns totals into an order.

@@ -4,6 +4,7 @@
 mod bodies;
 mod client_headers;
 mod configuration;
+mod disaggregation;
 mod discovery;
 mod fixture;
 mod in_flight;
@@ -13,6 +14,7 @@ mod protocol;
 mod proxy;
 mod routing;
 mod scraping;
+mod session;
 mod shared_data;
 mod takeover;
 mod usage;

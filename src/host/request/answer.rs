@@ -7,6 +7,7 @@ use crate::ledger::Entry;
 use crate::outcome::Outcome;
 use crate::picker::Forecast;
 use crate::prompt::Chain;
+use crate::session::Home;
 use crate::usage::{Framing, UsageReader};
 
 /// A request on its way to a server.
@@ -17,6 +18,8 @@ pub(super) struct Placed {
     pub(super) explanation: Option<String>,
     pub(super) entry: Entry,
     pub(super) forecast: Forecast,
+    /// Where its session was at home.
+    pub(super) session: Home,
     /// Of its prompt, until it is known who serves it.
     pub(super) chains: Vec<Chain>,
     /// The answer will tell how many tokens it took.
@@ -60,6 +63,7 @@ impl Placed {
         if let Some(name) = worker.config.served_header.as_deref().filter(|_| !served.is_empty() && answered()) {
             let _ = abi::set_header(Headers::Response, name, &served);
         }
+        self.greet(worker, if served.is_empty() { self.address.as_bytes() } else { &served });
         // Nothing was foretold of another server, nor of how soon one refuses.
         if self.tells && !elsewhere && status == b"200" {
             let framing = header("content-type")
@@ -68,6 +72,17 @@ impl Placed {
             self.usage = framing.map(UsageReader::new);
         }
         self
+    }
+
+    /// Tells the client which server has its session now, if it does not know.
+    fn greet(&self, worker: &Worker, served: &[u8]) {
+        let picker = worker.picker.borrow();
+        let Some(greeting) = picker.greeting(self.session, served) else { return };
+        // Nobody served what the proxy answered itself.
+        if abi::property(&["response", "code_details"]).is_none_or(|details| details == b"via_upstream") {
+            let set = if greeting.beside_others { abi::add_header } else { abi::set_header };
+            let _ = set(Headers::Response, greeting.header, &greeting.value);
+        }
     }
 
     /// A piece of the answer came.

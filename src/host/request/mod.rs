@@ -11,13 +11,14 @@ use proxy_wasm::types::Action;
 
 use self::answer::Placed;
 use self::inbound::Inbound;
-use super::DESTINATION;
 use super::abi::{self, Headers};
 use super::worker::Worker;
+use super::{DESTINATION, PREFILLER};
 use crate::config::{Explain, FailureMode};
 use crate::picker::{Ask, Pick};
 use crate::prompt::{Dialect, Prompt};
 use crate::reply::Reply;
+use crate::session::Home;
 
 /// A request's state.
 pub(super) struct Request {
@@ -47,10 +48,17 @@ impl Request {
         let ask = Ask { prompt: prompt.as_ref(), headers: &inbound.headers, subset: inbound.subset.as_ref() };
         let picked = worker.picker.borrow_mut().pick(&*worker.store, ask, now);
         match picked {
-            Ok(Pick { decision, entry, forecast }) => {
+            Ok(Pick { decision, entry, forecast, session }) => {
                 debug!("{decision}");
                 worker.metrics.borrow_mut().picked();
+                if session == Home::Unknown {
+                    worker.metrics.borrow_mut().session_unknown();
+                }
                 let destination = decision.destination().unwrap_or_default();
+                let prefiller = decision.prefill.as_ref().map(|prefill| prefill.address.clone());
+                if worker.config.disaggregation.is_some() && prompt.is_some() {
+                    worker.metrics.borrow_mut().disaggregated(prefiller.is_some());
+                }
                 // Of embeddings there is nothing to learn, and their answers are long.
                 let tells = prompt.is_some() && inbound.dialect != Some(Dialect::Embeddings);
                 let chains = prompt.map(|prompt| prompt.chains).unwrap_or_default();
@@ -61,6 +69,7 @@ impl Request {
                     explanation,
                     entry,
                     forecast,
+                    session,
                     chains,
                     tells,
                     streams: false,
@@ -68,7 +77,9 @@ impl Request {
                     begun: false,
                     ended: false,
                 });
-                if let Err(status) = abi::set_header(Headers::Request, DESTINATION, destination.as_bytes()) {
+                let set = |name, value: &str| abi::set_header(Headers::Request, name, value.as_bytes());
+                let named = set(DESTINATION, &destination);
+                if let Err(status) = named.and_then(|()| prefiller.map_or(Ok(()), |it| set(PREFILLER, &it))) {
                     // The host sent the headers on although they were held.
                     worker.metrics.borrow_mut().too_late();
                     if worker.may_complain(now) {
@@ -112,6 +123,9 @@ impl HttpContext for Request {
         // First of all: a client must not choose the server, whatever happens next.
         let _ = abi::remove_header(Headers::Request, DESTINATION);
         let Some(worker) = self.worker.clone() else { return Action::Continue };
+        if worker.config.disaggregation.is_some() {
+            let _ = abi::remove_header(Headers::Request, PREFILLER);
+        }
         let inbound = Inbound::read(&worker);
         if inbound.asks_health {
             return health(&worker);

@@ -3,7 +3,6 @@
 //! By the label `llm-d.ai/role`: `decode`, `prefill-decode`, `both`, `encode-prefill-decode`, or no such label at all. An
 //! engine that only reads prompts cannot answer, so nobody may be left.
 
-use super::has_role;
 use crate::schedule::{Candidate, Filter, Request, Rng};
 
 /// Removes endpoints that do not decode.
@@ -12,8 +11,7 @@ pub struct Decode;
 
 impl Filter for Decode {
     fn filter(&self, _: &Request<'_>, candidates: &mut Vec<Candidate<'_>>, _: &mut Rng) {
-        let roles = ["decode", "prefill-decode", "both", "encode-prefill-decode"];
-        candidates.retain(|candidate| has_role(candidate, &roles).unwrap_or(true));
+        candidates.retain(Candidate::decodes);
     }
 }
 

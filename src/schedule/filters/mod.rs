@@ -7,6 +7,8 @@ mod label_selector;
 mod lora_capacity;
 mod prefill;
 mod prefix_cache_affinity;
+mod session_affinity;
+mod slo_headroom_tier;
 mod utilization;
 
 pub(super) use decode::Decode;
@@ -16,14 +18,8 @@ pub(super) use label_selector::LabelSelector;
 pub(super) use lora_capacity::LoraCapacity;
 pub(super) use prefill::Prefill;
 pub(super) use prefix_cache_affinity::PrefixCacheAffinity;
+pub(super) use slo_headroom_tier::SloHeadroomTier;
 pub(super) use utilization::Utilization;
-
-use super::Candidate;
-
-/// Whether the endpoint has one of these roles in disaggregated serving; `None` if it is not labelled with any.
-fn has_role(candidate: &Candidate<'_>, roles: &[&str]) -> Option<bool> {
-    candidate.labels.get("llm-d.ai/role").map(|role| roles.contains(&role.as_str()))
-}
 
 #[cfg(test)]
 mod testing {

@@ -3,7 +3,6 @@
 //! By the label `llm-d.ai/role`: `prefill`, `encode-prefill`, `prefill-decode`, `both` or `encode-prefill-decode`. An
 //! endpoint without the label does not; nobody may be left.
 
-use super::has_role;
 use crate::schedule::{Candidate, Filter, Request, Rng};
 
 /// Removes endpoints that do not prefill.
@@ -12,8 +11,7 @@ pub struct Prefill;
 
 impl Filter for Prefill {
     fn filter(&self, _: &Request<'_>, candidates: &mut Vec<Candidate<'_>>, _: &mut Rng) {
-        let roles = ["prefill", "encode-prefill", "prefill-decode", "both", "encode-prefill-decode"];
-        candidates.retain(|candidate| has_role(candidate, &roles).unwrap_or(false));
+        candidates.retain(Candidate::prefills);
     }
 }
 

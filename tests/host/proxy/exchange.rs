@@ -199,6 +199,11 @@ impl Exchange {
         self
     }
 
+    /// A header of the answer as the client gets it.
+    pub fn answer_header(&self, name: &str) -> Option<String> {
+        self.look().response.get(name).map(|value| String::from_utf8(value).unwrap())
+    }
+
     /// A piece of the answer.
     pub fn says(&self, piece: &str) -> &Self {
         let (context, piece) = (self.context, piece.as_bytes().to_vec());
