@@ -23,6 +23,8 @@ pub mod prefix;
 pub mod prompt;
 pub mod rendezvous;
 pub mod reply;
+pub mod rewrite;
+pub mod routes;
 pub mod schedule;
 pub mod scrape;
 pub mod session;

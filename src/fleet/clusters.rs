@@ -7,6 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 use serde::{Deserialize, Serialize};
 
 use super::MOST_ENDPOINTS;
+use crate::prompt::json::{Cursor, Fields, Text, Value};
 
 /// What the proxy says of an endpoint's membership in the pool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -57,61 +58,6 @@ pub enum Fault {
     NoSuchCluster,
 }
 
-#[derive(Deserialize)]
-struct Clusters {
-    cluster_statuses: Vec<Cluster>,
-}
-
-#[derive(Deserialize)]
-struct Cluster {
-    name: String,
-    #[serde(default)]
-    host_statuses: Vec<Host>,
-}
-
-#[derive(Deserialize)]
-struct Host {
-    address: Address,
-    #[serde(default)]
-    health_status: HealthStatus,
-}
-
-/// A pipe or an address inside the proxy has no `socket_address`.
-#[derive(Deserialize)]
-struct Address {
-    socket_address: Option<SocketAddress>,
-}
-
-#[derive(Deserialize)]
-struct SocketAddress {
-    address: String,
-    #[serde(default)]
-    port_value: u16,
-}
-
-/// Flags that are not set are left out.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct HealthStatus {
-    eds_health_status: String,
-    failed_active_health_check: bool,
-    failed_outlier_check: bool,
-    pending_dynamic_removal: bool,
-}
-
-impl HealthStatus {
-    /// Degraded members take part: what makes them so is in their metrics, too.
-    fn membership(&self) -> Membership {
-        match self.eds_health_status.as_str() {
-            "UNHEALTHY" | "TIMEOUT" => Membership::Failing,
-            _ if self.failed_active_health_check || self.failed_outlier_check => Membership::Failing,
-            "DRAINING" => Membership::Draining,
-            _ if self.pending_dynamic_removal => Membership::Draining,
-            _ => Membership::Listed,
-        }
-    }
-}
-
 impl Listing {
     /// Adds a member in its place. One that is there already, in another locality or priority, stands as badly as the worse
     /// of the two.
@@ -134,19 +80,76 @@ impl Listing {
 /// Reads the members of `cluster`. Those without an IP address and a port are no model servers that could be named, and are
 /// passed over.
 pub(super) fn read(body: &[u8], cluster: &str) -> Result<Listing, Fault> {
-    let clusters: Clusters = serde_json::from_slice(body).map_err(|_| Fault::NotClusters)?;
-    let found = clusters.cluster_statuses.into_iter().find(|found| found.name == cluster);
+    let mut cursor = Cursor::new(body);
+    let whole = cursor.value().filter(|value| value.is_object() && !value.cut && cursor.peek().is_none());
+    let clusters = whole.and_then(|whole| field(whole, b"cluster_statuses")).ok_or(Fault::NotClusters)?;
     let mut listing = Listing::default();
-    for Host { address, health_status } in found.ok_or(Fault::NoSuchCluster)?.host_statuses {
-        let socket = address.socket_address.and_then(|SocketAddress { address, port_value }| {
-            // A scope of IPv6 is no part of what the proxy compares.
-            Some(SocketAddr::new(address.parse::<IpAddr>().ok()?, port_value))
-        });
-        if let Some(address) = socket.filter(|address| address.port() != 0) {
-            listing.add(Member { address, membership: health_status.membership() });
+    for status in elements(clusters)? {
+        if text(status, b"name")?.ok_or(Fault::NotClusters)?.as_slice() == cluster.as_bytes() {
+            // A cluster without members has no such field.
+            for host in field(status, b"host_statuses").map_or_else(|| Ok(Vec::new()), elements)? {
+                member(host)?.into_iter().for_each(|member| listing.add(member));
+            }
+            return Ok(listing);
         }
     }
-    Ok(listing)
+    Err(Fault::NoSuchCluster)
+}
+
+fn member(host: Value<'_>) -> Result<Option<Member>, Fault> {
+    let address = field(host, b"address").filter(|address| address.is_object()).ok_or(Fault::NotClusters)?;
+    // A pipe or an address inside the proxy has none.
+    let Some(socket) = field(address, b"socket_address") else { return Ok(None) };
+    let ip = text(socket, b"address")?.ok_or(Fault::NotClusters)?;
+    let port = field(socket, b"port_value").map_or(Some(0), |port| u16::try_from(port.count()?).ok());
+    let port = port.ok_or(Fault::NotClusters)?;
+    let membership = field(host, b"health_status").map_or(Ok(Membership::Listed), membership)?;
+    let ip = std::str::from_utf8(&ip).ok().and_then(|ip| ip.parse::<IpAddr>().ok());
+    Ok(ip.filter(|_| port != 0).map(|ip| Member { address: SocketAddr::new(ip, port), membership }))
+}
+
+/// Flags that are not set are left out. Degraded members take part: what makes them so is in their metrics, too.
+fn membership(health: Value<'_>) -> Result<Membership, Fault> {
+    let is = |flag: &[u8]| match field(health, flag).map(|value| value.raw) {
+        Some(b"true") => Ok(true),
+        None | Some(b"false") => Ok(false),
+        Some(_) => Err(Fault::NotClusters),
+    };
+    let failed = is(b"failed_active_health_check")? | is(b"failed_outlier_check")?;
+    let leaves = is(b"pending_dynamic_removal")?;
+    Ok(match text(health, b"eds_health_status")?.as_deref() {
+        Some(b"UNHEALTHY" | b"TIMEOUT") => Membership::Failing,
+        _ if failed => Membership::Failing,
+        Some(b"DRAINING") => Membership::Draining,
+        _ if leaves => Membership::Draining,
+        _ => Membership::Listed,
+    })
+}
+
+/// A field of an object; `None` of anything else.
+fn field<'a>(object: Value<'a>, name: &[u8]) -> Option<Value<'a>> {
+    let object = Some(object).filter(|object| object.is_object())?;
+    let Fields { found: [found], .. } = object.cursor().fields(|key| (key == name).then_some(0), |_, _| {});
+    found
+}
+
+/// The text in a field of an object, if there is one.
+fn text(object: Value<'_>, name: &[u8]) -> Result<Option<Vec<u8>>, Fault> {
+    let text = |value: Value<'_>| value.text().map(Text::to_vec).ok_or(Fault::NotClusters);
+    field(object, name).map(text).transpose()
+}
+
+/// The elements of a list.
+fn elements(list: Value<'_>) -> Result<Vec<Value<'_>>, Fault> {
+    if !list.is_array() {
+        return Err(Fault::NotClusters);
+    }
+    let (mut cursor, mut elements) = (list.cursor(), Vec::new());
+    cursor.enter();
+    while cursor.element().is_some() {
+        elements.extend(cursor.value());
+    }
+    Ok(elements)
 }
 
 #[cfg(test)]
@@ -269,7 +272,6 @@ mod tests {
             "model_servers::10.0.0.1:80::cx_active::0\n".into(),
             r#"{"cluster_statuses":{}}"#.into(),
             r#"{"cluster_statuses":[{"host_statuses":[]}]}"#.into(),
-            r#"{"cluster_statuses":[{"name":"model_servers","host_statuses":null}]}"#.into(),
             wrong(json!({})),
             wrong(json!("10.0.0.1:80")),
             wrong(host(&socket("10.0.0.1", 65_536), &json!({}))),

@@ -60,6 +60,7 @@ unsafe extern "C" {
     fn proxy_get_log_level(level: *mut u32) -> u32;
     fn proxy_set_tick_period_milliseconds(period: u32) -> u32;
     fn proxy_get_buffer_bytes(kind: u32, start: usize, max: usize, data: *mut *mut u8, size: *mut usize) -> u32;
+    fn proxy_set_buffer_bytes(kind: u32, start: usize, length: usize, data: *const u8, size: usize) -> u32;
     fn proxy_get_header_map_value(
         map: u32,
         key: *const u8,
@@ -141,6 +142,14 @@ pub(super) fn buffer(kind: Buffer, max: usize) -> Option<Vec<u8>> {
         unsafe { proxy_get_buffer_bytes(kind as u32, 0, max, data, size) }
     })
     .ok()
+}
+
+/// Puts `bytes` in the place of a buffer. Hosts replace a whole buffer or add to one, nothing else.
+pub(super) fn set_buffer(kind: Buffer, bytes: &[u8]) -> Result<(), Refused> {
+    // More than any buffer, and no negative number to a host that takes it for signed.
+    let whole = i32::MAX as usize;
+    // SAFETY: `bytes` outlives the call.
+    status(unsafe { proxy_set_buffer_bytes(kind as u32, 0, whole, bytes.as_ptr(), bytes.len()) })
 }
 
 /// A header's value; nothing if it is absent.

@@ -1,5 +1,6 @@
 //! Carries out what the collector wants: calls out, books answers, publishes.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -27,6 +28,7 @@ const BETWEEN_COMPLAINTS: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub(super) struct Scraper {
     config: Rc<Config>,
+    metrics: Rc<RefCell<Metrics>>,
     keys: Keys,
     member: Member,
     // Only the holder of the lease has one.
@@ -37,11 +39,11 @@ pub(super) struct Scraper {
 }
 
 impl Scraper {
-    pub(super) fn new(config: Rc<Config>, by_right: bool, now: Timestamp) -> Self {
+    pub(super) fn new(config: Rc<Config>, metrics: Rc<RefCell<Metrics>>, by_right: bool, now: Timestamp) -> Self {
         let keys = Keys::of(&config.pool.name);
         let configuration = fingerprint(&config.pool.endpoints, &config.scrape, config.pool.discovery.as_ref());
         let member = Member { id: random(), by_right, since: now, configuration };
-        Self { config, keys, member, collector: None, complained: None, missed: None }
+        Self { config, metrics, keys, member, collector: None, complained: None, missed: None }
     }
 
     /// The lease as it lies in shared data, and the token to replace it.
@@ -51,7 +53,9 @@ impl Scraper {
     }
 
     /// Renews or takes the lease, found as `current` with `cas`, and scrapes if it is held.
-    pub(super) fn tick(&mut self, current: Option<&Lease>, cas: u32, metrics: &mut Metrics, now: Timestamp) {
+    pub(super) fn tick(&mut self, current: Option<&Lease>, cas: u32, now: Timestamp) {
+        let metrics = self.metrics.clone();
+        let metrics = &mut metrics.borrow_mut();
         let Claim::Hold(mut lease) = Lease::claim(current, self.member, now) else {
             self.collector = None;
             return;
@@ -79,10 +83,13 @@ impl Scraper {
         self.scrape(metrics, now);
     }
 
-    /// Books the answer to one of our calls.
-    pub(super) fn answered(&mut self, call: u32, body_size: usize, metrics: &mut Metrics) {
+    /// Books the answer to a call, if it is ours.
+    pub(super) fn answered(&mut self, call: u32, body_size: usize) {
         let Some(collector) = &mut self.collector else { return };
         let lists = collector.expects_members(call);
+        if !lists && !collector.expects(call) {
+            return;
+        }
         let status = abi::header(Headers::CallResponse, ":status");
         let body =
             abi::buffer(Buffer::CallResponseBody, self.config.scrape.max_text_bytes.min(body_size)).unwrap_or_default();
@@ -94,10 +101,11 @@ impl Scraper {
         };
         if lists {
             let listed = collector.members_answered(answer, abi::now());
-            return self.listed(listed, metrics, abi::now());
+            let metrics = self.metrics.clone();
+            return self.listed(listed, &mut metrics.borrow_mut(), abi::now());
         }
         if let Some(booked) = collector.answered(call, answer, abi::now()) {
-            report(collector.target(booked.endpoint), &booked, metrics);
+            report(collector.target(booked.endpoint), &booked, &mut self.metrics.borrow_mut());
         }
     }
 

@@ -8,47 +8,47 @@ use std::array;
 
 /// A JSON value as it stands in the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Value<'a> {
+pub(crate) struct Value<'a> {
     /// Its bytes, quotes and brackets included.
-    pub(super) raw: &'a [u8],
+    pub(crate) raw: &'a [u8],
     /// The body ended before the value did.
-    pub(super) cut: bool,
+    pub(crate) cut: bool,
 }
 
 /// The inside of a JSON string, still escaped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Text<'a> {
-    pub(super) raw: &'a [u8],
+pub(crate) struct Text<'a> {
+    pub(crate) raw: &'a [u8],
     /// The body ended before the closing quote.
-    pub(super) cut: bool,
+    pub(crate) cut: bool,
 }
 
 /// The wanted members of an object, each where its key's index says.
-pub(super) struct Fields<'a, const N: usize> {
-    pub(super) found: [Option<Value<'a>>; N],
+pub(crate) struct Fields<'a, const N: usize> {
+    pub(crate) found: [Option<Value<'a>>; N],
     /// The object's end was seen.
-    pub(super) whole: bool,
+    pub(crate) whole: bool,
 }
 
 /// A position in a JSON text.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Cursor<'a> {
+pub(crate) struct Cursor<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Value<'a> {
-    pub(super) fn cursor(self) -> Cursor<'a> {
+    pub(crate) fn cursor(self) -> Cursor<'a> {
         Cursor { rest: self.raw }
     }
 
-    pub(super) fn text(self) -> Option<Text<'a>> {
+    pub(crate) fn text(self) -> Option<Text<'a>> {
         let inner = self.raw.strip_prefix(b"\"")?;
         let raw = if self.cut { inner } else { inner.strip_suffix(b"\"").unwrap_or(inner) };
         Some(Text { raw, cut: self.cut })
     }
 
     /// A count: not negative, a fraction is dropped, what does not fit is the largest.
-    pub(super) fn count(self) -> Option<u32> {
+    pub(crate) fn count(self) -> Option<u32> {
         let digits = self.raw.iter().take_while(|byte| byte.is_ascii_digit());
         if self.cut || !self.raw.first()?.is_ascii_digit() {
             return None;
@@ -56,16 +56,16 @@ impl<'a> Value<'a> {
         Some(digits.fold(0u32, |n, digit| n.saturating_mul(10).saturating_add(u32::from(digit - b'0'))))
     }
 
-    pub(super) fn is_array(self) -> bool {
+    pub(crate) fn is_array(self) -> bool {
         self.raw.first() == Some(&b'[')
     }
 
-    pub(super) fn is_object(self) -> bool {
+    pub(crate) fn is_object(self) -> bool {
         self.raw.first() == Some(&b'{')
     }
 
     /// `{}`, `[]` or `""`: what clients write for a field they do not use. Also when cut before anything came.
-    pub(super) fn is_empty(self) -> bool {
+    pub(crate) fn is_empty(self) -> bool {
         let Some((bracket, inside)) = self.raw.split_first() else { return true };
         match bracket {
             b'"' => matches!(inside, b"" | b"\""),
@@ -77,25 +77,25 @@ impl<'a> Value<'a> {
 
 impl<'a> Cursor<'a> {
     /// At the start of `body`; a byte order mark is no part of the text.
-    pub(super) fn new(body: &'a [u8]) -> Self {
+    pub(crate) fn new(body: &'a [u8]) -> Self {
         Self { rest: body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body) }
     }
 
     /// The next byte that is not white space, left in place.
-    pub(super) fn peek(&mut self) -> Option<u8> {
+    pub(crate) fn peek(&mut self) -> Option<u8> {
         let blank = self.rest.iter().take_while(|byte| matches!(byte, b' ' | b'\n' | b'\r' | b'\t')).count();
         self.advance(blank);
         self.rest.first().copied()
     }
 
     /// Steps over the bracket that opens an array or an object.
-    pub(super) fn enter(&mut self) {
+    pub(crate) fn enter(&mut self) {
         self.peek();
         self.advance(1);
     }
 
     /// First byte of the next element, left in place; `None` at the end of the array or of the input.
-    pub(super) fn element(&mut self) -> Option<u8> {
+    pub(crate) fn element(&mut self) -> Option<u8> {
         loop {
             match self.peek()? {
                 b',' => self.advance(1),
@@ -106,7 +106,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// The next value, stepped over. Always moves on unless the input is at its end.
-    pub(super) fn value(&mut self) -> Option<Value<'a>> {
+    pub(crate) fn value(&mut self) -> Option<Value<'a>> {
         let first = self.peek()?;
         let before = self.rest;
         let closed = match first {
@@ -120,22 +120,31 @@ impl<'a> Cursor<'a> {
     /// Reads the object the cursor is at and steps over it. `index` gives the place of a wanted key; `other` takes the
     /// members whose key has none. Of a repeated key the last one counts, as in the parsers of the model servers; `null`
     /// is the same as absent.
-    pub(super) fn fields<const N: usize>(
+    pub(crate) fn fields<const N: usize>(
         &mut self,
         index: impl Fn(&[u8]) -> Option<usize>,
         mut other: impl FnMut(Text<'a>, Value<'a>),
     ) -> Fields<'a, N> {
         let mut found = array::from_fn(|_| None);
         self.enter();
+        while let Some((key, value)) = self.member() {
+            let value = Some(value).filter(|value| value.raw != b"null");
+            let place = if key.is_plain() { index(key.raw) } else { index(&key.to_vec()) };
+            match place.map(|place| found.get_mut(place)) {
+                Some(slot) => slot.into_iter().for_each(|slot| *slot = value),
+                None => value.into_iter().for_each(|value| other(key, value)),
+            }
+        }
+        Fields { found, whole: self.take().is_some() }
+    }
+
+    /// The next member of the object that was entered, stepped over; `None` at the object's end or the input's.
+    pub(crate) fn member(&mut self) -> Option<(Text<'a>, Value<'a>)> {
         loop {
-            match self.peek() {
-                None => return Fields { found, whole: false },
-                Some(b'}' | b']') => {
-                    self.advance(1);
-                    return Fields { found, whole: true };
-                }
-                Some(b',') => self.advance(1),
-                Some(_) => {
+            match self.peek()? {
+                b'}' | b']' => return None,
+                b',' => self.advance(1),
+                _ => {
                     let key = self.value().and_then(Value::text);
                     if self.peek() != Some(b':') {
                         continue;
@@ -144,21 +153,28 @@ impl<'a> Cursor<'a> {
                     if matches!(self.peek(), None | Some(b',' | b'}' | b']')) {
                         continue;
                     }
-                    let value = self.value().filter(|value| value.raw != b"null");
-                    let Some(key) = key else { continue };
-                    let place = if key.is_plain() { index(key.raw) } else { index(&key.to_vec()) };
-                    match place.map(|place| found.get_mut(place)) {
-                        Some(slot) => slot.into_iter().for_each(|slot| *slot = value),
-                        None => value.into_iter().for_each(|value| other(key, value)),
+                    if let Some(member) = key.zip(self.value()) {
+                        return Some(member);
                     }
                 }
             }
         }
     }
 
+    /// One member of the object the cursor is at, which is stepped over.
+    pub(crate) fn get(&mut self, key: &[u8]) -> Option<Value<'a>> {
+        let [value] = self.fields(|found| (found == key).then_some(0), |_, _| ()).found;
+        value
+    }
+
+    /// Bytes that are still to come.
+    pub(crate) fn remaining(&self) -> usize {
+        self.rest.len()
+    }
+
     /// The number the cursor is at, and whether more digits might have followed. Made for token ids: modulo 2^32, without
     /// its sign and fraction.
-    pub(super) fn number(&mut self) -> (u32, bool) {
+    pub(crate) fn number(&mut self) -> (u32, bool) {
         if self.rest.first() == Some(&b'-') {
             self.advance(1);
         }
@@ -173,7 +189,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// The next byte, white space or not.
-    pub(super) fn take(&mut self) -> Option<u8> {
+    pub(crate) fn take(&mut self) -> Option<u8> {
         let (first, rest) = self.rest.split_first()?;
         self.rest = rest;
         Some(*first)
@@ -242,7 +258,7 @@ impl<'a> Cursor<'a> {
 
 /// Where the first byte of `bytes` is that is one of `wanted`, eight at a time.
 #[inline]
-pub(super) fn find<const N: usize>(bytes: &[u8], wanted: [u8; N]) -> Option<usize> {
+pub(crate) fn find<const N: usize>(bytes: &[u8], wanted: [u8; N]) -> Option<usize> {
     const LOW: u64 = u64::from_le_bytes([0x01; 8]);
     const HIGH: u64 = u64::from_le_bytes([0x80; 8]);
     let spread = wanted.map(|byte| LOW * u64::from(byte));

@@ -12,6 +12,7 @@ mod discovery;
 mod failure;
 mod paths;
 mod profiles;
+mod rewrite;
 mod workers;
 
 use std::net::SocketAddr;

@@ -1,7 +1,7 @@
 //! A placed request, from its server's first header to the end of the stream.
 
 use super::super::DECISION;
-use super::super::abi::{self, Buffer, Headers};
+use super::super::abi::{self, Headers};
 use super::super::worker::Worker;
 use crate::ledger::Entry;
 use crate::outcome::Outcome;
@@ -85,13 +85,18 @@ impl Placed {
         }
     }
 
-    /// A piece of the answer came.
-    pub(super) fn body(&mut self, worker: &Worker, body_size: usize, end_of_stream: bool) {
+    /// Whether it looks at the pieces of the answer.
+    pub(super) fn reads(&self) -> bool {
+        self.usage.is_some()
+    }
+
+    /// A piece of the answer came, `body_size` bytes of which `piece` has all if it looks at them.
+    pub(super) fn body(&mut self, worker: &Worker, body_size: usize, piece: &[u8], end_of_stream: bool) {
         self.ended = end_of_stream;
         let Self { entry, forecast, streams, usage, .. } = self;
         if body_size > 0 {
             if let Some(usage) = usage {
-                usage.push(&abi::buffer(Buffer::ResponseBody, body_size).unwrap_or_default());
+                usage.push(piece);
             }
             if entry.is_prefilling() && usage.as_ref().is_none_or(UsageReader::first_token_seen) {
                 worker.picker.borrow_mut().first_token(entry, forecast, *streams, abi::now());

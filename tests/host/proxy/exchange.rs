@@ -211,6 +211,19 @@ impl Exchange {
         self
     }
 
+    /// Header and body of the answer so far, as the client got them.
+    pub fn received(&self) -> (Headers, String) {
+        let stream = self.look();
+        (stream.response, String::from_utf8(stream.received).unwrap())
+    }
+
+    /// The answer has no more pieces; the stream is still there.
+    pub fn says_no_more(&self) -> &Self {
+        let context = self.context;
+        self.vm.run(move || stream::respond_body(context, b"", true));
+        self
+    }
+
     /// The answer ends.
     pub fn finishes(&self) {
         let context = self.context;
