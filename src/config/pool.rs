@@ -51,8 +51,7 @@ pub(super) struct WrittenPool {
     discovery: Option<WrittenDiscovery>,
     /// A label by which written endpoints drain, as if each had `draining`: `"state=drain"`, or `"drain"` for a label with
     /// whatever value. If left out, no label does.
-    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
-    draining_label: Option<DrainingLabel>,
+    draining_label: Option<String>,
     /// How long a server that joins the running pool, or comes back, takes to its full share. It gets requests at once, but
     /// has in flight at most that part of what the others have on average which has passed of this time; one in any case.
     /// `0s` switches it off.
@@ -104,29 +103,10 @@ struct WrittenEndpoint {
     labels: BTreeMap<String, String>,
 }
 
-/// `key=value`, or `key` for any value.
-#[derive(Deserialize)]
-#[serde(try_from = "String")]
-struct DrainingLabel(String);
-
-impl TryFrom<String> for DrainingLabel {
-    type Error = &'static str;
-
-    fn try_from(text: String) -> Result<Self, Self::Error> {
-        if text.is_empty() || text.starts_with('=') {
-            return Err("a label is needed, such as state=drain");
-        }
-        Ok(Self(text))
-    }
-}
-
-impl DrainingLabel {
-    fn is_on(&self, labels: &BTreeMap<String, String>) -> bool {
-        match self.0.split_once('=') {
-            Some((key, value)) => labels.get(key).is_some_and(|found| found == value),
-            None => labels.contains_key(&self.0),
-        }
-    }
+/// Whether `labels` has this one: `key=value`, or `key` with any value.
+fn has_label(labels: &BTreeMap<String, String>, label: &str) -> bool {
+    let (key, value) = label.split_once('=').map_or((label, None), |(key, value)| (key, Some(value)));
+    labels.get(key).is_some_and(|found| value.is_none_or(|value| found == value))
 }
 
 fn default_name() -> Name {
@@ -160,7 +140,10 @@ impl WrittenPool {
             0..=MOST_ENDPOINTS => {}
             n => return Err(ConfigError::at("endpoints", format!("{n} endpoints are more than {MOST_ENDPOINTS}"))),
         }
-        let label = self.draining_label.as_ref();
+        let label = self.draining_label.as_deref();
+        if label.is_some_and(|label| label.is_empty() || label.starts_with('=')) {
+            return Err(ConfigError::at("draining_label", "a label is needed, such as state=drain"));
+        }
         let mut endpoints = Vec::with_capacity(self.endpoints.len());
         for (i, written) in self.endpoints.into_iter().enumerate() {
             let here = format!("endpoints[{i}]");
@@ -175,7 +158,7 @@ impl WrittenPool {
                 address,
                 spec: Arc::clone(&engine.spec),
                 metrics_path: written.metrics_path.map_or_else(|| engine.metrics_path.clone(), |HttpPath(path)| path),
-                draining: written.draining || label.is_some_and(|label| label.is_on(&written.labels)),
+                draining: written.draining || label.is_some_and(|label| has_label(&written.labels, label)),
                 labels: written.labels,
             });
         }

@@ -1,7 +1,6 @@
 //! How the members of a pool are found.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +16,7 @@ use crate::scrape::EngineSpec;
 const LEAST_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Where the list of members comes from, and what is assumed of each.
-#[derive(Clone, Debug, Hash)]
+#[derive(Clone, Debug)]
 pub struct Discovery {
     /// The proxy's cluster whose members are the pool, not empty.
     pub cluster: String,
@@ -36,12 +35,13 @@ pub struct Discovery {
 impl Discovery {
     /// The path, with query, to ask the admin interface for.
     pub fn path(&self) -> String {
-        // A filter only shortens the answer, which is searched for the exact name: where a character might mean something
-        // in a regular expression or a query, any will do. A proxy that knows no filter answers with all clusters.
-        let mut path = "/clusters?format=json&filter=%5E".to_owned();
-        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-        path.extend(self.cluster.chars().map(|c| if plain(c) { c } else { '.' }));
-        let _ = path.write_str("%24");
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+        let mut path = "/clusters?format=json".to_owned();
+        // The filter is a regular expression that only shortens the answer; other names do without. The answer is searched
+        // for the exact name.
+        if self.cluster.bytes().all(plain) {
+            path = path + "&filter=%5E" + &self.cluster + "%24";
+        }
         path
     }
 
@@ -142,6 +142,8 @@ mod tests {
             discovery.path()
         };
         assert_eq!(path("model_servers"), "/clusters?format=json&filter=%5Emodel_servers%24");
-        assert_eq!(path("outbound|80||ü&x=*.local"), "/clusters?format=json&filter=%5Eoutbound.80....x...local%24");
+        for name in ["outbound|80||ü.local", "a&b=c", "(x", "a b", "50%"] {
+            assert_eq!(path(name), "/clusters?format=json");
+        }
     }
 }

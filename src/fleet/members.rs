@@ -70,60 +70,50 @@ impl Collector {
     }
 
     /// Endpoints that are written in the configuration stay whatever the list says; the others come and go with it.
-    fn follow(&mut self, Listing { mut members, mut left_out }: Listing, now: Timestamp) -> Listed {
-        let mut changed = false;
-        for (endpoint, target) in self.fleet.endpoints.iter_mut().zip(self.targets.iter().take(self.written)) {
-            let at = members.binary_search_by(|member| member.address.cmp(&target.address));
-            let membership = at.map_or(Membership::Unlisted, |at| members.remove(at).membership);
-            changed |= std::mem::replace(&mut endpoint.membership, membership) != membership;
-        }
-        let room = MOST_ENDPOINTS.saturating_sub(self.written);
-        left_out += members.len().saturating_sub(room);
-        members.truncate(room);
-
-        let found = self.targets.get(self.written..).unwrap_or_default();
-        let was = |member: &Member| {
-            let at = found.binary_search_by(|target| target.address.cmp(&member.address));
-            at.ok().map(|at| at + self.written)
-        };
-        let was: Vec<_> = (0..self.written).map(Some).chain(members.iter().map(was)).collect();
-        let came = was.iter().filter(|was| was.is_none()).count();
-        let went = self.targets.len() + came - was.len();
-        for (member, was) in members.iter().zip(was.iter().skip(self.written)) {
-            let endpoint = was.and_then(|was| self.fleet.endpoints.get_mut(was));
-            changed |= endpoint.is_some_and(|endpoint| {
-                std::mem::replace(&mut endpoint.membership, member.membership) != member.membership
-            });
-        }
-        if came > 0 || went > 0 {
-            self.replace(&members, &was, now);
-        }
+    fn follow(&mut self, Listing { members, mut left_out }: Listing, now: Timestamp) -> Listed {
+        let (mut came, mut went) = (0, 0);
         // The first list of all is news even if it is empty.
-        let changed = changed || came > 0 || went > 0 || self.fleet.version == 0;
+        let mut changed = self.fleet.version == 0;
+        for at in (0..self.targets.len()).rev() {
+            let address = self.targets.get(at).map(|target| target.address);
+            if members.iter().any(|member| Some(member.address) == address) {
+                continue;
+            }
+            if at < self.written {
+                changed |= self.mark(at, Membership::Unlisted);
+            } else {
+                self.targets.remove(at);
+                self.fleet.endpoints.remove(at);
+                self.vitals.remove(at);
+                self.poller.remove(at);
+                went += 1;
+            }
+        }
+        // One that was in the pool before has been away: no generation it can have had then.
+        let (generation, joined) =
+            if self.young { (0, Timestamp(0)) } else { ((self.fleet.version as u32).wrapping_add(1), now) };
+        for Member { address, membership } in members {
+            if let Some(at) = self.targets.iter().position(|target| target.address == address) {
+                changed |= self.mark(at, membership);
+            } else if let Some(watch) = self.watch.as_ref().filter(|_| self.targets.len() < MOST_ENDPOINTS) {
+                self.targets.push(watch.discovery.target(address));
+                self.fleet.endpoints.push(Endpoint { generation, joined, membership, ..Endpoint::new(address) });
+                self.vitals.push(Vitals::new(now));
+                self.poller.add(now);
+                came += 1;
+            } else {
+                left_out += 1;
+            }
+        }
+        self.young &= came == 0;
+        changed |= came + went > 0;
         self.changed |= changed;
         if changed { Listed::Changed { came, went, left_out } } else { Listed::Same }
     }
 
-    /// Puts `members` behind the written endpoints. Each has what is known of it where it `was`.
-    fn replace(&mut self, members: &[Member], was: &[Option<usize>], now: Timestamp) {
-        let Some(watch) = &self.watch else { return };
-        // One that was in the pool before has been away: no generation it can have had then.
-        let (generation, joined) =
-            if self.young { (0, Timestamp(0)) } else { ((self.fleet.version as u32).wrapping_add(1), now) };
-        let target = |member: &Member| watch.discovery.target(member.address);
-        self.targets.truncate(self.written);
-        self.targets.extend(members.iter().map(target));
-        let endpoint = |(was, member): (&Option<usize>, &Member)| {
-            let known = was.and_then(|was| self.fleet.endpoints.get(was).cloned());
-            let Member { address, membership } = *member;
-            known.unwrap_or_else(|| Endpoint { generation, joined, membership, ..Endpoint::new(address) })
-        };
-        let found: Vec<_> = was.iter().skip(self.written).zip(members).map(endpoint).collect();
-        self.fleet.endpoints.truncate(self.written);
-        self.fleet.endpoints.extend(found);
-        let vitals = |was: &Option<usize>| was.and_then(|was| self.vitals.get(was).copied());
-        self.vitals = was.iter().map(|was| vitals(was).unwrap_or_else(|| Vitals::new(now))).collect();
-        self.poller.rearrange(was, now);
-        self.young &= members.is_empty();
+    /// Whether it is news that this endpoint stands so.
+    fn mark(&mut self, at: usize, membership: Membership) -> bool {
+        let endpoint = self.fleet.endpoints.get_mut(at);
+        endpoint.is_some_and(|endpoint| std::mem::replace(&mut endpoint.membership, membership) != membership)
     }
 }

@@ -116,10 +116,7 @@ impl Scraper {
         match listed {
             Listed::Same => {}
             Listed::Changed { came, went, left_out } => {
-                info!("pool {name}: of cluster \"{cluster}\", {came} endpoints joined and {went} left");
-                if left_out > 0 {
-                    warn!("pool {name}: cluster \"{cluster}\" is too large; {left_out} members take no part");
-                }
+                info!("pool {name}: of cluster \"{cluster}\" {came} joined, {went} left, {left_out} are too many");
             }
             Listed::Unusable(fault) => {
                 metrics.discovery_failed();

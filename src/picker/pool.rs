@@ -10,7 +10,7 @@ use crate::clock::Timestamp;
 use crate::cold::Order;
 use crate::config::Config;
 use crate::cost::Work;
-use crate::fleet::{Endpoint, Health, Membership, canonical};
+use crate::fleet::{Endpoint, Health, Membership, Signals, canonical};
 use crate::headers::Headers;
 use crate::id::EndpointId;
 use crate::learned::Learner;
@@ -52,9 +52,9 @@ impl Pool {
             match at.and_then(|at| told.get_mut(at)) {
                 Some(told) => std::mem::swap(endpoint, told),
                 None => {
-                    let Endpoint { address, generation, joined, .. } = endpoint.clone();
-                    let (health, signals, membership) = Default::default();
-                    *endpoint = Endpoint { address, generation, health, joined, signals, membership }
+                    endpoint.health = Health::Assumed;
+                    endpoint.signals = Signals::default();
+                    endpoint.membership = Membership::Unlisted;
                 }
             }
         }

@@ -100,7 +100,7 @@ fn traffic_follows_members_that_join_and_leave_and_streams_go_on() {
     proxy.run_for(ms(500));
     assert!(proxy.scrapes().iter().all(|scrape| scrape.began < since || scrape.address() != leaves));
     stays.says("data: [DONE]\n\n").finishes();
-    assert!(proxy.logged("1 endpoints joined and 1 left"));
+    assert!(proxy.logged("1 joined, 1 left, 0 are too many"));
 }
 
 #[test]

@@ -43,7 +43,8 @@ fn discovery() {
 #[test]
 fn draining_label() {
     for label in ["", "=drain"] {
-        let json = format!(r#"{{"pool": {{"endpoints": [], "draining_label": "{label}"}}}}"#);
+        let json =
+            format!(r#"{{"pool": {{"endpoints": [{{"address": "10.0.0.1:80"}}], "draining_label": "{label}"}}}}"#);
         refused(json, "pool.draining_label: a label is needed, such as state=drain");
     }
 }

@@ -106,7 +106,7 @@ fn members_join_and_leave_and_the_others_stay_who_they_are() {
 
     assert_eq!(found.hears(&healthy(&["10.1.0.2", "10.1.0.3"])), changed(1, 1));
     let after = found.published().unwrap();
-    let [newcomer, old] = &after.endpoints[..] else { panic!("{after:?}") };
+    let [old, newcomer] = &after.endpoints[..] else { panic!("{after:?}") };
     assert_eq!(*old, before.endpoints[1], "health, signals and identity");
     assert_eq!(
         (&*newcomer.address, newcomer.joined, newcomer.health),
@@ -116,7 +116,7 @@ fn members_join_and_leave_and_the_others_stay_who_they_are() {
 
     // It may be another process at the same address by now.
     found.hears(&healthy(&["10.1.0.1", "10.1.0.2", "10.1.0.3"]));
-    let back = &found.published().unwrap().endpoints[0];
+    let back = &found.published().unwrap().endpoints[2];
     assert_ne!(back.id(), before.endpoints[0].id());
     assert_eq!(back.joined, at(found.now));
 }
