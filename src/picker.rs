@@ -157,15 +157,18 @@ impl Picker {
         self.learner.failing()
     }
 
-    /// Takes over what a newer snapshot says of the configured endpoints. Scraper and picker may be configured at different
-    /// times: an endpoint that the snapshot lacks is one of which nothing is known, one that it has too many is not ours.
+    /// Takes over what a newer snapshot says of the endpoints. Scraper and picker may be configured at different times: a
+    /// configured endpoint that the snapshot lacks is one of which nothing is known; one that it has too many is not ours,
+    /// unless it was found and this configuration finds endpoints, too.
     pub fn refresh(&mut self, store: &dyn Store, snapshot: Snapshot, now: Timestamp) {
         self.blocks.seed = snapshot.seed;
         self.version = Some(snapshot.version);
         self.pool.renew(snapshot.endpoints, snapshot.seed);
         // A worker that was just reloaded knows what the others learned before its first request.
         self.learner.tick(store, &self.pool.ids, now);
-        self.pool.tell_apart(&self.ledger.read(store).book, now);
+        let book = self.ledger.read(store).book;
+        self.pool.tell_apart(&book, now);
+        self.ledger.tidy(&book, &self.pool.ids, now);
     }
 
     /// Places a request.

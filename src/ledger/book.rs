@@ -55,6 +55,8 @@ pub(super) enum Event {
     Closed(Job),
     /// A prefix cache had to take in more blocks than foreseen, in 1/65536.
     Aged(EndpointId, u64),
+    /// These have left the pool, idle.
+    Left(Vec<EndpointId>),
     /// A worker's part of the totals comes back.
     Added(Book),
     /// A worker's part of the totals goes.
@@ -66,6 +68,9 @@ pub(super) enum Event {
 pub struct Book {
     lines: Vec<(EndpointId, Line)>,
 }
+
+/// In microseconds.
+const HOUR: u64 = 3_600_000_000;
 
 /// Bytes of a line: id, five 32-bit and three 64-bit amounts.
 const LINE: usize = 52;
@@ -81,6 +86,17 @@ impl Book {
         self.lines.iter().map(|(id, line)| (*id, line))
     }
 
+    /// Endpoints that are not `known`, have nothing in flight, and got their last prompt an hour ago or longer. Those that
+    /// are known only to a worker of another configuration are hardly ever idle for so long.
+    pub(super) fn strangers(&self, known: &[EndpointId], now: Timestamp) -> Vec<EndpointId> {
+        if self.lines.len() <= known.len() {
+            return Vec::new();
+        }
+        let idle = |line: &Line| line.requests == 0 && line.free_at_micros.saturating_add(HOUR) < micros(now);
+        let strangers = self.lines.iter().filter(|(id, line)| idle(line) && !known.contains(id));
+        strangers.map(|(id, _)| *id).collect()
+    }
+
     pub(super) fn apply(&mut self, event: &Event) {
         match event {
             Event::Opened(job, now) => self.with(job.endpoint, |line| line.open(job, *now)),
@@ -89,6 +105,7 @@ impl Book {
             Event::Aged(endpoint, blocks) => {
                 self.with(*endpoint, |line| line.clock = line.clock.wrapping_add(*blocks));
             }
+            Event::Left(gone) => self.lines.retain(|(id, line)| line.requests > 0 || !gone.contains(id)),
             Event::Added(book) => book.lines.iter().for_each(|(id, other)| self.with(*id, |line| line.add(other))),
             Event::Removed(book, now) => {
                 book.lines.iter().for_each(|(id, other)| self.with(*id, |line| line.remove(other, *now)));

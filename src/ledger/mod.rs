@@ -152,6 +152,15 @@ impl Ledger {
         self.note(Event::Aged(entry.job.endpoint, blocks));
     }
 
+    /// Takes out the lines of endpoints that left the pool long ago: the book would else grow with each that ever was there.
+    /// `book` is how it was read just now, `known` are those in the pool.
+    pub fn tidy(&mut self, book: &Book, known: &[EndpointId], now: Timestamp) {
+        let strangers = book.strangers(known, now);
+        if !strangers.is_empty() {
+            self.note(Event::Left(strangers));
+        }
+    }
+
     /// Its stream is gone.
     pub fn close(&mut self, mut entry: Entry, now: Timestamp) {
         self.first_token(&mut entry, now);

@@ -162,6 +162,35 @@ fn many_workers_and_many_endings_add_up_to_nothing() {
 }
 
 #[test]
+fn endpoints_that_left_long_ago_leave_the_book() {
+    let store = Memory::default();
+    let (mut one, mut two) = (Ledger::new("p", 1), Ledger::new("p", 2));
+    let hour = 3_600_000;
+    let lines = |ledger: &Ledger| ledger.read(&store).book.lines().map(|(id, _)| id).collect::<Vec<_>>();
+    let tidy = |ledger: &mut Ledger, now| {
+        let book = ledger.read(&store).book;
+        ledger.tidy(&book, &[B], at(now));
+        ledger.tick(&store, at(now));
+    };
+    let (streaming, idle) = (open(&mut one, &store, A, START), open(&mut two, &store, B, START));
+    two.close(idle, at(10));
+    two.tick(&store, at(10));
+
+    for now in [hour / 2, 2 * hour] {
+        tidy(&mut two, now);
+        assert_eq!(lines(&one), [A, B], "a stream goes on");
+    }
+    one.close(streaming, at(2 * hour));
+    one.tick(&store, at(2 * hour));
+    tidy(&mut two, 2 * hour + 1);
+    assert_eq!(lines(&one), [A, B], "it may come back");
+    tidy(&mut two, 4 * hour);
+    assert_eq!(lines(&one), [B]);
+    one.tick(&store, at(4 * hour + 20));
+    assert_eq!(lines(&two), [B], "the worker that had sent something there brings nothing back");
+}
+
+#[test]
 fn foreign_bytes_under_the_key_are_no_book() {
     let store = Memory::default();
     let mut ledger = Ledger::new("p", 1);

@@ -9,6 +9,7 @@ mod configuration;
 mod conformance;
 mod crash;
 mod destination;
+mod discovery;
 mod failure;
 mod paths;
 mod profiles;
