@@ -84,6 +84,8 @@ pub enum NoPick {
     NoSnapshot,
     /// The filters left nothing over.
     AllFilteredOut,
+    /// The pool is full, and the request may be shed.
+    Saturated,
 }
 
 impl Picker {
@@ -137,8 +139,11 @@ impl Picker {
     /// Places a request.
     pub fn pick(&mut self, store: &dyn Store, ask: Ask<'_>, now: Timestamp) -> Result<Pick, NoPick> {
         self.version.ok_or(NoPick::NoSnapshot)?;
-        let asked = Asked::of(ask.prompt, &self.learner);
         let draft = self.ledger.read(store);
+        if self.config.objectives.priority(ask.headers) < 0 && self.pool.is_full(&draft.book, now) {
+            return Err(NoPick::Saturated);
+        }
+        let asked = Asked::of(ask.prompt, &self.learner);
         let caches = self.pool.caches(&draft.book, &self.learner);
         let lookup = self.index.lookup(store, asked.chains, &caches);
 
@@ -148,6 +153,7 @@ impl Picker {
             blocks: asked.blocks,
             block_tokens: self.blocks.tokens,
             headers: ask.headers,
+            now,
             turn: self.turn,
         };
         self.turn = self.turn.wrapping_add(1);
@@ -272,6 +278,7 @@ impl fmt::Display for NoPick {
         f.write_str(match self {
             Self::NoSnapshot => "nothing is known of the model servers yet",
             Self::AllFilteredOut => "no model server may take this request now",
+            Self::Saturated => "the model servers are full and this request can wait",
         })
     }
 }

@@ -10,8 +10,8 @@ mod address;
 mod engine;
 mod error;
 mod name;
+mod objective;
 mod path;
-mod period;
 mod pool;
 mod prefix;
 mod profile;
@@ -19,6 +19,7 @@ mod ready;
 #[cfg(feature = "schema")]
 pub mod reference;
 mod request;
+mod saturation;
 mod scrape;
 mod strict;
 mod suggest;
@@ -30,16 +31,19 @@ pub use error::ConfigError;
 pub use pool::Pool;
 pub use prefix::Prefix;
 pub use request::Request;
+pub use saturation::Saturation;
 use strict::{object, objects};
 use suggest::choices;
 use whole::Whole;
 
+use crate::objectives::Objectives;
 use crate::schedule::Profile;
 pub use crate::scrape::Settings as Scrape;
 use engine::Engines;
+use objective::WrittenObjective;
 use pool::WrittenPool;
 use prefix::WrittenPrefix;
-use profile::WrittenProfile;
+use profile::{WrittenPlugin, WrittenProfile};
 use ready::named_or_written;
 use request::WrittenRequest;
 use scrape::WrittenScrape;
@@ -64,6 +68,10 @@ pub struct Config {
     pub failure_mode: FailureMode,
     /// How an endpoint is chosen.
     pub profile: Profile,
+    /// What requests are for.
+    pub objectives: Objectives,
+    /// How it is told that the pool is full.
+    pub saturation: Saturation,
     /// Who is told of each decision.
     pub explain: Explain,
     /// The request headers that matter to where a request goes, in lower case.
@@ -121,6 +129,13 @@ struct Written {
         schemars(with = "ready::NamedOrWritten", extend("default" = crate::schedule::ready::DEFAULT.name))
     )]
     profile: WrittenProfile,
+    /// What requests are for. Without any, all are alike and none is shed.
+    #[serde(default, deserialize_with = "objects")]
+    objectives: Vec<WrittenObjective>,
+    /// How it is told that the pool is full, by which requests whose objective has a priority below 0 are shed, and which the
+    /// statistics show. `{"type": "utilization-detector"}` if left out.
+    #[serde(default = "saturation::utilization", deserialize_with = "object")]
+    saturation: WrittenPlugin,
 }
 
 /// Whether the workers of a proxy keep one book or one each.
@@ -170,17 +185,23 @@ pub fn load(json: &[u8]) -> Result<Config, ConfigError> {
     let written: Written = strict::parse(json)?;
     let engines =
         Engines::resolve(&written.scrape.engines).map_err(|error| error.within("engines").within("scrape"))?;
-    let profile = written.profile.resolve().map_err(|error| error.within("profile"))?;
+    let scrape = written.scrape.resolve().map_err(|error| error.within("scrape"))?;
+    let profile = written.profile.resolve(scrape.interval).map_err(|error| error.within("profile"))?;
+    let objectives = objective::resolve(written.objectives).map_err(|error| error.within("objectives"))?;
+    let headers = [profile.headers(), objectives.headers()].concat();
     Ok(Config {
         pool: written.pool.resolve(&engines).map_err(|error| error.within("pool"))?,
-        scrape: written.scrape.resolve().map_err(|error| error.within("scrape"))?,
         request: written.request.resolve(),
         prefix: written.prefix.resolve(),
         ledger: written.ledger,
         explain: written.explain,
         gateways: written.gateways.get(),
         failure_mode: written.failure_mode,
-        request_headers: profile.headers().into_iter().map(Into::into).collect(),
+        saturation: saturation::resolve(written.saturation, scrape.interval)
+            .map_err(|error| error.within("saturation"))?,
+        scrape,
+        request_headers: headers.into_iter().map(Into::into).collect(),
+        objectives,
         profile,
     })
 }

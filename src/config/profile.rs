@@ -1,10 +1,12 @@
 //! How an endpoint is chosen.
 
+use std::time::Duration;
+
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::strict::readable;
-use super::{ConfigError, choices, object, objects};
+use super::{ConfigError, choices, object, objects, saturation};
 use crate::schedule::registry::{FILTERS, PICKERS, Plugin, SCORERS};
 use crate::schedule::{Profile, Weighted};
 
@@ -26,7 +28,7 @@ pub(super) struct WrittenProfile {
     pub(super) picker: WrittenPlugin,
 }
 
-/// A filter or a picker.
+/// A filter, a picker or a detector.
 #[derive(Deserialize)]
 #[cfg_attr(test, derive(Debug, PartialEq))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -63,9 +65,14 @@ fn one() -> f64 {
 
 impl WrittenProfile {
     /// Looks every plugin up and builds it from its parameters.
-    pub(super) fn resolve(self) -> Result<Profile, ConfigError> {
-        let filters =
-            self.filters.into_iter().enumerate().map(|(i, filter)| filter.build(FILTERS, &format!("filters[{i}]")));
+    /// Signals are read once in `interval`.
+    pub(super) fn resolve(self, interval: Duration) -> Result<Profile, ConfigError> {
+        let filters = self.filters.into_iter().enumerate().map(|(i, filter)| {
+            let path = format!("filters[{i}]");
+            let (name, mut filter) = filter.build(FILTERS, &path)?;
+            saturation::fit(filter.staleness(), interval).map_err(|error| error.within(&path))?;
+            Ok((name, filter))
+        });
         let scorers = self.scorers.into_iter().enumerate().map(|(i, scorer)| {
             let path = format!("scorers[{i}]");
             let WrittenScorer { kind, weight, parameters } = scorer;
@@ -84,7 +91,11 @@ impl WrittenProfile {
 }
 
 impl WrittenPlugin {
-    fn build<T: ?Sized>(self, table: &'static [Plugin<T>], path: &str) -> Result<(&'static str, Box<T>), ConfigError> {
+    pub(super) fn build<T: ?Sized>(
+        self,
+        table: &'static [Plugin<T>],
+        path: &str,
+    ) -> Result<(&'static str, Box<T>), ConfigError> {
         let Self { kind, parameters } = self;
         let plugin = table.iter().find(|plugin| plugin.name == kind).ok_or_else(|| {
             let known: Vec<_> = table.iter().map(|plugin| plugin.name).collect();

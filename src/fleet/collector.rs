@@ -152,9 +152,9 @@ impl Collector {
         (!told).then(|| self.book(index, outcome, now))
     }
 
-    /// What is believed of each endpoint's life.
-    pub fn health(&self) -> impl Iterator<Item = Health> {
-        self.fleet.endpoints.iter().map(|endpoint| endpoint.health)
+    /// What is known of each endpoint, in the order of the targets.
+    pub fn endpoints(&self) -> &[Endpoint] {
+        &self.fleet.endpoints
     }
 
     /// Writes the fleet if it changed, under a version no snapshot had before, and lets `lease` carry the version last

@@ -88,6 +88,13 @@ impl Signals {
         renew(&mut self.lora, reading.lora, at);
     }
 
+    /// Something of the server's load is not older than `stale_after`.
+    pub fn are_fresh(&self, now: Timestamp, stale_after: Duration) -> bool {
+        fresh(self.waiting.as_ref(), now, stale_after).is_some()
+            || fresh(self.running.as_ref(), now, stale_after).is_some()
+            || fresh(self.kv_usage.as_ref(), now, stale_after).is_some()
+    }
+
     /// KV capacity in tokens. It is a property of the server's start-up, so age does not silence it.
     pub fn capacity_tokens(&self) -> Option<u64> {
         let (size, blocks) = (self.block_size?.value, self.num_blocks?.value);

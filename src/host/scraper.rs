@@ -8,11 +8,11 @@ use proxy_wasm::hostcalls;
 
 use super::abi::{self, Buffer, Headers, SharedData};
 use super::metrics::Metrics;
+use super::surveyor::Surveyor;
 use super::{Keys, random};
 use crate::clock::Timestamp;
-use crate::config::{Config, Sharing};
+use crate::config::Config;
 use crate::fleet::{Answer, Booked, Claim, Collector, Health, Lease, Member, Snapshot, fingerprint};
-use crate::ledger::Ledger;
 use crate::store::{Found, Store};
 
 /// Names the endpoint to the scrape cluster, which goes to the address in this header and nowhere else.
@@ -30,6 +30,7 @@ pub(super) struct Scraper {
     // Only the holder of the lease has one.
     collector: Option<Collector>,
     complained: Option<Timestamp>,
+    surveyor: Surveyor,
 }
 
 impl Scraper {
@@ -37,7 +38,7 @@ impl Scraper {
         let keys = Keys::of(&config.pool.name);
         let configuration = fingerprint(&config.pool.endpoints, &config.scrape);
         let member = Member { id: random(), by_right, since: now, configuration };
-        Self { config, keys, member, collector: None, complained: None }
+        Self { config, keys, member, collector: None, complained: None, surveyor: Surveyor::new(now) }
     }
 
     /// The lease as it lies in shared data, and the token to replace it.
@@ -63,12 +64,9 @@ impl Scraper {
         for booked in collector.expire(now) {
             report(&self.config, &booked, metrics);
         }
-        if collector.publish(&SharedData, &self.keys.snapshot, &mut lease) {
-            metrics.fleet(collector.health());
-            if self.config.ledger == Sharing::Shared {
-                let book = Ledger::new(&self.config.pool.name, self.member.id).read(&SharedData).book;
-                metrics.in_flight(book.lines().map(|(_, line)| u64::from(line.requests)).sum());
-            }
+        let published = collector.publish(&SharedData, &self.keys.snapshot, &mut lease);
+        if published || self.surveyor.is_due(now) {
+            self.surveyor.survey(&self.config, self.member.id, collector.endpoints(), metrics, now);
         }
         // If somebody else was faster, the next tick shows who holds it.
         SharedData.set(&self.keys.lease, &lease.encode(&self.keys.lease), cas);

@@ -28,7 +28,6 @@
 mod candidate;
 mod decision;
 mod filters;
-mod parameters;
 mod pickers;
 mod profile;
 pub mod ready;
@@ -44,6 +43,8 @@ pub use rng::Rng;
 pub(crate) use slow_start::warmth;
 
 use crate::cost::Terms;
+use crate::parameters;
+use crate::saturation::Staleness;
 
 /// Takes candidates out. May keep all, may keep none.
 pub trait Filter {
@@ -53,6 +54,11 @@ pub trait Filter {
     /// The request headers that it looks at, in lower case.
     fn headers(&self) -> Vec<&str> {
         Vec::new()
+    }
+
+    /// How old a signal it believes, if it judges that by itself.
+    fn staleness(&mut self) -> Option<&mut Staleness> {
+        None
     }
 }
 

@@ -51,7 +51,7 @@ fn unknown_field() {
     );
     refused(
         with(r#", "wieghts": {}"#),
-        "wieghts: unknown field; known here: `pool`, `scrape`, `request`, `prefix`, `ledger`, `gateways`, `failure_mode`, `explain`, `profile`",
+        "wieghts: unknown field; known here: `pool`, `scrape`, `request`, `prefix`, `ledger`, `gateways`, `failure_mode`, `explain`, `profile`, `objectives`, `saturation`",
     );
 }
 

@@ -48,7 +48,7 @@ impl Request {
         let picked = worker.picker.borrow_mut().pick(&*worker.store, ask, now);
         match picked {
             Ok(Pick { decision, entry, forecast }) => {
-                debug!("{decision}");
+                debug!("{decision}{}", worker.config.objectives.account(&inbound.headers));
                 worker.metrics.borrow_mut().picked();
                 let destination = decision.destination().unwrap_or_default();
                 // Of embeddings there is nothing to learn, and their answers are long.
@@ -68,7 +68,9 @@ impl Request {
                 Action::Continue
             }
             Err(why) => {
-                let open = worker.config.failure_mode == FailureMode::FailOpen;
+                debug!("{why}{}", worker.config.objectives.account(&inbound.headers));
+                // To let through what was shed would take from those for whom it was.
+                let open = worker.config.failure_mode == FailureMode::FailOpen && why != NoPick::Saturated;
                 worker.metrics.borrow_mut().not_picked(why, open);
                 if open { Action::Continue } else { refuse(inbound.dialect, why) }
             }
