@@ -197,8 +197,7 @@ pub fn load(json: &[u8]) -> Result<Config, ConfigError> {
         explain: written.explain,
         gateways: written.gateways.get(),
         failure_mode: written.failure_mode,
-        saturation: saturation::resolve(written.saturation, scrape.interval)
-            .map_err(|error| error.within("saturation"))?,
+        saturation: saturation::resolve(written.saturation, scrape.interval)?,
         scrape,
         request_headers: headers.into_iter().map(Into::into).collect(),
         objectives,

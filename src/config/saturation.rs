@@ -25,8 +25,8 @@ pub(super) fn utilization() -> WrittenPlugin {
 
 /// Builds the detector for signals that are read once in `interval`.
 pub(super) fn resolve(written: WrittenPlugin, interval: Duration) -> Result<Saturation, ConfigError> {
-    let (name, mut detector) = written.build(DETECTORS, "")?;
-    fit(detector.staleness(), interval)?;
+    let (name, mut detector) = written.build(DETECTORS, "saturation")?;
+    fit(detector.staleness(), interval).map_err(|error| error.within("saturation"))?;
     Ok(Saturation { name, detector })
 }
 
