@@ -5,17 +5,20 @@
 //! come in as arguments and what is to be done goes out as values. Only `host` knows Proxy-Wasm.
 
 pub mod clock;
+pub mod cold;
 pub mod config;
 pub mod cost;
 pub mod envelope;
 pub mod fleet;
 pub mod headers;
+pub mod health;
 #[cfg(feature = "host")]
 pub mod host;
 pub mod id;
 pub mod learned;
 pub mod ledger;
 pub mod objectives;
+pub mod outcome;
 mod parameters;
 pub mod period;
 pub mod picker;
@@ -23,8 +26,13 @@ pub mod prefix;
 pub mod prompt;
 pub mod rendezvous;
 pub mod reply;
+pub mod rewrite;
+pub mod routes;
 pub mod saturation;
 pub mod schedule;
 pub mod scrape;
+pub mod session;
 pub mod store;
+mod strict;
+pub mod subset;
 pub mod usage;

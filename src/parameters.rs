@@ -1,6 +1,11 @@
-//! Numbers in the parameters of plugins, with their range.
+//! What the parameters of plugins have in common: numbers with their range.
 
 use serde::{Deserialize, Deserializer, de};
+
+/// Of a plugin that takes none.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NoParameters {}
 
 /// A number in 0..=1.
 pub(crate) fn share<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {

@@ -5,8 +5,10 @@
 //! cannot be known is left to the profile to do without; only a pool of which nothing at all is known has no pick.
 
 mod asked;
+mod fate;
 mod foreign;
 mod pool;
+mod split;
 #[cfg(test)]
 mod tests;
 
@@ -14,16 +16,20 @@ use std::fmt;
 use std::rc::Rc;
 
 use crate::clock::Timestamp;
+use crate::cold::Cold;
 use crate::config::Config;
 use crate::cost::{Constants, Work, nominal_first_token, nominal_step};
 use crate::fleet::Snapshot;
 use crate::headers::Headers;
-use crate::learned::Learner;
+use crate::health::Readiness;
+use crate::learned::{Learner, Standing};
 use crate::ledger::{Entry, Job, Ledger};
 use crate::prefix::{Belief, Cache, Index};
 use crate::prompt::{Blocks, Chain, Prompt};
-use crate::schedule::{Candidate, Decision, Request, Rng};
+use crate::schedule::{Candidate, Decision, Ranked, Request, Rng};
+use crate::session::{Greeting, Home};
 use crate::store::Store;
+use crate::subset::Subset;
 use crate::usage::Usage;
 
 use asked::Asked;
@@ -40,6 +46,8 @@ pub struct Picker {
     learner: Learner,
     ledger: Ledger,
     index: Index,
+    /// If the profile asks for it.
+    cold: Option<Cold>,
     /// Goes on by one with each request.
     turn: u64,
     rng: Rng,
@@ -52,6 +60,8 @@ pub struct Ask<'a> {
     pub prompt: Option<&'a Prompt>,
     /// Its headers, as far as they matter.
     pub headers: &'a Headers,
+    /// The only endpoints that may be picked; `None`: all.
+    pub subset: Option<&'a Subset>,
 }
 
 /// A placed request.
@@ -63,6 +73,16 @@ pub struct Pick {
     pub entry: Entry,
     /// To be compared with what happens.
     pub forecast: Forecast,
+    /// Where its session was at home.
+    pub session: Home,
+}
+
+/// Who reads the prompt of a request that another endpoint answers.
+struct Split<'a> {
+    ranked: Ranked,
+    reader: Candidate<'a>,
+    cache: Cache,
+    advance: Vec<u64>,
 }
 
 /// What was expected of a request when it was placed.
@@ -82,6 +102,8 @@ pub struct Forecast {
 pub enum NoPick {
     /// No scraper has published anything yet.
     NoSnapshot,
+    /// The proxy asked for one of a subset, and nobody in it takes requests.
+    EmptySubset,
     /// The filters left nothing over.
     AllFilteredOut,
     /// The pool is full, and the request may be shed.
@@ -102,6 +124,7 @@ impl Picker {
         let ledger = Ledger::new(&config.pool.name, rng.next_u64());
         let index = Index::new(&config.pool.name, config.prefix.max_entries);
         let learner = Learner::new(&config.pool.name, config.sees_all());
+        let cold = Cold::new(&config.pool.name, config.cold_memory());
         Self {
             pool: Pool::new(config.clone()),
             config,
@@ -110,6 +133,7 @@ impl Picker {
             learner,
             ledger,
             index,
+            cold,
             turn: rng.next_u64(),
             rng,
         }
@@ -125,12 +149,22 @@ impl Picker {
         self.version
     }
 
+    /// Whether what is known of the servers is fresh.
+    pub fn readiness(&self, now: Timestamp) -> Readiness {
+        Readiness::of(self.version.and(self.pool.newest()), now, self.config.scrape.stale_after)
+    }
+
+    /// Endpoints that fail the requests they get.
+    pub fn failing(&self) -> usize {
+        self.learner.failing()
+    }
+
     /// Takes over what a newer snapshot says of the configured endpoints. Scraper and picker may be configured at different
     /// times: an endpoint that the snapshot lacks is one of which nothing is known, one that it has too many is not ours.
     pub fn refresh(&mut self, store: &dyn Store, snapshot: Snapshot, now: Timestamp) {
         self.blocks.seed = snapshot.seed;
         self.version = Some(snapshot.version);
-        self.pool.renew(snapshot.endpoints);
+        self.pool.renew(snapshot.endpoints, snapshot.seed);
         // A worker that was just reloaded knows what the others learned before its first request.
         self.learner.tick(store, &self.pool.ids, now);
         self.pool.tell_apart(&self.ledger.read(store).book, now);
@@ -143,12 +177,18 @@ impl Picker {
         if self.config.objectives.priority(ask.headers) < 0 && self.pool.is_full(&draft.book, now) {
             return Err(NoPick::Saturated);
         }
-        let asked = Asked::of(ask.prompt, &self.learner);
+        let asked = Asked::of(ask, &self.learner);
         let caches = self.pool.caches(&draft.book, &self.learner);
         let lookup = self.index.lookup(store, asked.chains, &caches);
 
-        let mut candidates = self.pool.candidates(&asked, &lookup, &draft.book, &self.learner, now);
+        let order = self.cold.as_ref().map(|cold| cold.read(store));
+        let mut candidates = self.pool.candidates(&asked, &lookup, &draft.book, &self.learner, order.as_ref(), now);
+        if candidates.is_empty() && ask.subset.is_some() {
+            return Err(NoPick::EmptySubset);
+        }
+        let session = self.pool.session(ask.headers);
         let request = Request {
+            session,
             model: asked.model,
             blocks: asked.blocks,
             block_tokens: self.blocks.tokens,
@@ -157,29 +197,73 @@ impl Picker {
             turn: self.turn,
         };
         self.turn = self.turn.wrapping_add(1);
-        let decision = self.config.profile.decide(&request, &mut candidates, &mut self.rng);
+        let disaggregation = self.config.disaggregation.as_ref();
+        let readers = disaggregation.map(|_| split::part(&asked, &mut candidates)).unwrap_or_default();
+        let mut decision = self.config.profile.decide(&request, &mut candidates, &mut self.rng);
         let first = decision.ranked.first().ok_or(NoPick::AllFilteredOut)?.index;
         let chosen = candidates.iter().find(|candidate| candidate.index == first);
         let (chosen, cache) = chosen.zip(caches.get(first)).ok_or(NoPick::AllFilteredOut)?;
 
-        let advance = self.index.advance(&lookup, asked.chains, cache);
-        let belief = self.pool.belief(&asked, &lookup, first, cache, &draft.book);
-        let forecast = Forecast::of(&asked, chosen, belief, now);
-        if asked.tokens > 0 {
-            self.learner.observe_prefill(prefill_seconds(&chosen.work));
+        let in_flight = chosen.in_flight;
+        if chosen.standing == Standing::Due && !self.learner.probe(store, cache.endpoint, in_flight, now) {
+            // Another worker sent the probe, and now this one knows.
+            return self.pick(store, ask, now);
         }
-        let entry = self.ledger.open(store, draft, job(&asked, chosen, cache, &advance), now);
+
+        let advance = self.index.advance(&lookup, asked.chains, cache);
+        let split = disaggregation.and_then(|it| split::reader(it, &request, chosen, readers, &mut self.rng));
+        let split = split.and_then(|(ranked, reader)| {
+            let cache = *caches.get(reader.index)?;
+            let advance = self.index.advance(&lookup, asked.chains, &cache);
+            Some(Split { ranked, reader, cache, advance })
+        });
+        // A prompt that is handed over counts as cached where it was not.
+        let belief = if split.is_some() { None } else { self.pool.belief(&asked, &lookup, first, cache, &draft.book) };
+        let reader = split.as_ref().map_or(chosen, |split| &split.reader);
+        let forecast = Forecast::of(&asked, chosen, reader, belief, now);
+        if asked.tokens > 0 {
+            self.learner.observe_prefill(prefill_seconds(&reader.work));
+        }
+        let whole = job(&asked, chosen, cache, &advance);
+        let (job, prefill) = match &split {
+            None => (whole, None),
+            Some(split) => {
+                let read = job(&asked, &split.reader, &split.cache, &split.advance);
+                let (generating, reading) = split::jobs(whole, read);
+                (generating, Some(reading))
+            }
+        };
+        let entry = self.ledger.open(store, draft, job, prefill, now);
         self.index.insert(store, &lookup, asked.chains, *cache, &advance, &caches);
-        Ok(Pick { decision, entry, forecast })
+        // A request without a prompt fills no cache.
+        if let Some((cold, order)) = self.cold.as_ref().zip(order)
+            && asked.prompt.is_some()
+            && Candidate::all_cold(&candidates)
+        {
+            cold.used(store, order, cache.endpoint);
+            if let Some(split) = &split {
+                cold.used(store, cold.read(store), split.cache.endpoint);
+            }
+        }
+        if let Some(Split { ranked, cache: reads, advance: read, .. }) = split {
+            // What has just been written must neither be overwritten nor seem to be from the future.
+            let mut caches = caches;
+            caches.iter_mut().filter(|cache| cache.endpoint == entry.endpoint()).for_each(|it| it.take_in(&advance));
+            let lookup = self.index.lookup(store, asked.chains, &[reads]);
+            self.index.insert(store, &lookup, asked.chains, reads, &read, &caches);
+            decision.split(ranked);
+        }
+        Ok(Pick { decision, entry, forecast, session })
     }
 
     /// The first piece of the answer came. `streams`: the answer comes token by token, so this is its first one.
     pub fn first_token(&mut self, entry: &mut Entry, forecast: &mut Forecast, streams: bool, now: Timestamp) {
+        let reader = entry.reader();
         self.ledger.first_token(entry, now);
         if streams {
             forecast.first_token_at = Some(now);
             let observed = now.since(forecast.picked_at).as_secs_f64();
-            self.learner.observe_first_token(entry.endpoint(), forecast.first_token_seconds, observed, now);
+            self.learner.observe_first_token(reader, forecast.first_token_seconds, observed, now);
         }
     }
 
@@ -222,6 +306,12 @@ impl Picker {
         self.ledger.moved(entry, cache.endpoint, advance.iter().sum(), now)
     }
 
+    /// What the answer tells a client whose session was at `home`, now that `address` serves it: nothing if it is still
+    /// there, or if nobody asks for sessions.
+    pub fn greeting(&self, home: Home, address: &[u8]) -> Option<Greeting<'_>> {
+        self.pool.greeting(home, address)
+    }
+
     /// The request's stream is gone.
     pub fn close(&mut self, entry: Entry, now: Timestamp) {
         self.ledger.close(entry, now);
@@ -241,14 +331,21 @@ impl<'a> From<Option<&'a Prompt>> for Ask<'a> {
 }
 
 impl Forecast {
-    fn of(asked: &Asked<'_>, chosen: &Candidate<'_>, belief: Option<Belief>, now: Timestamp) -> Self {
-        let (constants, Candidate { speed, load, work, .. }) = (Constants::default(), chosen);
+    /// Of a request that `chosen` answers and whose prompt `reader` reads, mostly the same.
+    fn of(
+        asked: &Asked<'_>,
+        chosen: &Candidate<'_>,
+        reader: &Candidate<'_>,
+        belief: Option<Belief>,
+        now: Timestamp,
+    ) -> Self {
+        let constants = Constants::default();
         Self {
             picked_at: now,
             first_token_at: None,
             model: asked.model_hash,
-            first_token_seconds: nominal_first_token(&constants, speed, load, work),
-            step_seconds: nominal_step(&constants, load, work),
+            first_token_seconds: nominal_first_token(&constants, &reader.speed, &reader.load, &reader.work),
+            step_seconds: nominal_step(&constants, &chosen.load, &chosen.work),
             belief,
         }
     }
@@ -277,6 +374,7 @@ impl fmt::Display for NoPick {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::NoSnapshot => "nothing is known of the model servers yet",
+            Self::EmptySubset => "none of the model servers asked for takes requests",
             Self::AllFilteredOut => "no model server may take this request now",
             Self::Saturated => "the model servers are full and this request can wait",
         })

@@ -4,6 +4,7 @@ use serde_json::json;
 
 use crate::picker::NoPick;
 use crate::prompt::Dialect;
+use crate::routes::UnknownModel;
 
 /// An answer without an upstream.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +24,7 @@ impl Reply {
     pub fn unavailable(dialect: Option<Dialect>, why: NoPick) -> Self {
         let (kind, code) = match why {
             NoPick::NoSnapshot => ("service_unavailable", "no_snapshot"),
+            NoPick::EmptySubset => ("service_unavailable", "empty_subset"),
             NoPick::AllFilteredOut => ("service_unavailable", "all_filtered_out"),
             NoPick::Saturated => ("rate_limit_error", "rate_limit_exceeded"),
         };
@@ -35,14 +37,34 @@ impl Reply {
             }
             _ => json!({ "error": { "message": message, "type": kind, "code": code } }),
         };
-        let mut headers = vec![("content-type", "application/json"), ("retry-after", "1")];
-        if shed {
-            headers.push(("x-llm-d-request-dropped-reason", "rejected-saturated"));
-        }
         Self {
             status: if shed { 429 } else { 503 },
             details: if shed { "endpoint_picker_shed" } else { "endpoint_picker_no_endpoint" },
-            headers,
+            headers: vec![
+                ("content-type", "application/json"),
+                ("retry-after", "1"),
+                ("x-llm-d-request-dropped-reason", if shed { "rejected-saturated" } else { "rejected-no-endpoints" }),
+            ],
+            body: body.to_string().into_bytes(),
+        }
+    }
+
+    /// 404 for a request whose model no pool serves, as the providers answer it.
+    pub fn unknown_model(dialect: Option<Dialect>, unknown: &UnknownModel) -> Self {
+        let message = format!("The model `{}` does not exist", String::from_utf8_lossy(&unknown.0));
+        let body = match dialect {
+            Some(Dialect::Messages) => {
+                json!({ "type": "error", "error": { "type": "not_found_error", "message": message } })
+            }
+            _ => {
+                let code = "model_not_found";
+                json!({ "error": { "message": message, "type": "invalid_request_error", "param": "model", "code": code } })
+            }
+        };
+        Self {
+            status: 404,
+            details: "endpoint_picker_unknown_model",
+            headers: vec![("content-type", "application/json")],
             body: body.to_string().into_bytes(),
         }
     }
@@ -64,6 +86,16 @@ mod tests {
         let anthropic = Reply::unavailable(Some(Dialect::Messages), NoPick::AllFilteredOut);
         let body: Value = serde_json::from_slice(&anthropic.body).unwrap();
         assert_eq!(body["error"]["type"], "overloaded_error");
+
+        let unknown = UnknownModel(b"no\xff\"such"[..].into());
+        let openai = Reply::unknown_model(Some(Dialect::ChatCompletions), &unknown);
+        let body: Value = serde_json::from_slice(&openai.body).unwrap();
+        assert_eq!((openai.status, &body["error"]["code"]), (404, &json!("model_not_found")));
+        assert_eq!(body["error"]["message"], "The model `no\u{fffd}\"such` does not exist");
+
+        let anthropic = Reply::unknown_model(Some(Dialect::Messages), &unknown);
+        let body: Value = serde_json::from_slice(&anthropic.body).unwrap();
+        assert_eq!(body["error"]["type"], "not_found_error");
     }
 
     #[test]

@@ -80,7 +80,7 @@ mod tests {
             r#"objectives[0].name: "a b" is not a name of 1 to 253 visible ASCII characters"#,
         );
         refused(r#"[{"priority":1}]"#, "objectives[0]: missing field `name`");
-        refused(r#"{"batch":-1}"#, "objectives: invalid type: object, expected a list of objects");
+        refused(r#"{"batch":-1}"#, "objectives: invalid type: object, expected a list");
     }
 
     #[test]

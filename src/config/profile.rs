@@ -5,8 +5,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::strict::readable;
-use super::{ConfigError, choices, object, objects, saturation};
+use super::{ConfigError, choices, saturation};
 use crate::schedule::registry::{FILTERS, PICKERS, Plugin, SCORERS};
 use crate::schedule::{Profile, Weighted};
 
@@ -18,17 +17,16 @@ use crate::schedule::{Profile, Weighted};
 #[serde(deny_unknown_fields)]
 pub(super) struct WrittenProfile {
     /// Each takes candidates out, in this order. Without any, every endpoint is a candidate.
-    #[serde(default, deserialize_with = "objects")]
+    #[serde(default)]
     pub(super) filters: Vec<WrittenPlugin>,
     /// Each scores every candidate from 0 to 1; the sum of scores times weights ranks them. Without any, all are equal.
-    #[serde(default, deserialize_with = "objects")]
+    #[serde(default)]
     pub(super) scorers: Vec<WrittenScorer>,
     /// Chooses by that sum. Exactly one.
-    #[serde(deserialize_with = "object")]
     pub(super) picker: WrittenPlugin,
 }
 
-/// A filter, a picker or a detector.
+/// A filter, a picker, a decider or a detector.
 #[derive(Deserialize)]
 #[cfg_attr(test, derive(Debug, PartialEq))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -64,8 +62,7 @@ fn one() -> f64 {
 }
 
 impl WrittenProfile {
-    /// Looks every plugin up and builds it from its parameters.
-    /// Signals are read once in `interval`.
+    /// Looks every plugin up and builds it from its parameters. Signals are read once in `interval`.
     pub(super) fn resolve(self, interval: Duration) -> Result<Profile, ConfigError> {
         let filters = self.filters.into_iter().enumerate().map(|(i, filter)| {
             let path = format!("filters[{i}]");
@@ -82,11 +79,10 @@ impl WrittenProfile {
             let (name, scorer) = WrittenPlugin { kind, parameters }.build(SCORERS, &path)?;
             Ok(Weighted { name, weight, scorer })
         });
-        Ok(Profile {
-            filters: filters.collect::<Result<_, _>>()?,
-            scorers: scorers.collect::<Result<_, _>>()?,
-            picker: self.picker.build(PICKERS, "picker")?,
-        })
+        let mut filters = filters.collect::<Result<Vec<_>, _>>()?;
+        let scorers = scorers.collect::<Result<Vec<Weighted>, _>>()?;
+        filters.extend(scorers.iter().filter_map(|Weighted { name, scorer, .. }| Some((*name, scorer.filter()?))));
+        Ok(Profile { filters, scorers, picker: self.picker.build(PICKERS, "picker")? })
     }
 }
 
@@ -101,9 +97,7 @@ impl WrittenPlugin {
             let known: Vec<_> = table.iter().map(|plugin| plugin.name).collect();
             ConfigError::at("type", format!("unknown plugin {kind:?}; {}", choices(&kind, known))).within(path)
         })?;
-        let built = plugin
-            .build(Value::Object(parameters))
-            .map_err(|error| readable(error).within("parameters").within(path))?;
+        let built = plugin.build(Value::Object(parameters)).map_err(|error| error.within("parameters").within(path))?;
         Ok((plugin.name, built))
     }
 }
@@ -124,7 +118,9 @@ mod tests {
             r#"{"scorers":[{"type":"queue-scorer"},{"type":"prefix-cache"}],"picker":{"type":"random-picker"}}"#,
             "profile.scorers[1].type: unknown plugin \"prefix-cache\"; known here: `queue-scorer`, \
              `running-requests-size-scorer`, `kv-cache-utilization-scorer`, `prefix-cache-scorer`, \
-             `lora-affinity-scorer`, `active-request-scorer`, `token-load-scorer`, `expected-cost-scorer`",
+             `lora-affinity-scorer`, `active-request-scorer`, `token-load-scorer`, `load-aware-scorer`, \
+             `no-hit-lru-scorer`, `context-length-aware`, `expected-cost-scorer`, `session-affinity-scorer`, \
+             `latency-scorer`",
         );
         refused(
             r#"{"picker":{"type":"max-scorer-picker"}}"#,
@@ -166,6 +162,61 @@ mod tests {
             r#"{"picker":{"type":"random-picker","parameters":{"maxNumOfEndpoints":0}}}"#,
             "profile.picker.parameters.maxNumOfEndpoints: 0 is not a whole number of at least 1",
         );
+    }
+
+    #[test]
+    fn parameters_that_are_lists_of_objects_are_refused_with_their_path() {
+        let filter = |filter: &str| format!(r#"{{"filters":[{filter}],"picker":{{"type":"random-picker"}}}}"#);
+        let utilization = |conditions: &str| {
+            filter(&format!(r#"{{"type":"utilization-filter","parameters":{{"conditions":{conditions}}}}}"#))
+        };
+        refused(
+            &utilization(r#"[{"metric":"waiting-queue","maxValue":5},{"metric":"waiting-queu","maxValue":5}]"#),
+            "profile.filters[0].parameters.conditions[1].metric: unknown value \"waiting-queu\"; did you mean `waiting-queue`? \
+             Known here: `active-requests`, `running-requests`, `waiting-queue`, `kv-cache-utilization`",
+        );
+        refused(
+            &utilization(r#"[{"metric":"waiting-queue","max":5}]"#),
+            "profile.filters[0].parameters.conditions[0].max: unknown field; known here: `metric`, `maxValue`",
+        );
+        refused(
+            &utilization(r#"[["waiting-queue", 5]]"#),
+            "profile.filters[0].parameters.conditions[0]: invalid type: list, expected an object",
+        );
+        refused(
+            &filter(
+                r#"{"type":"label-selector-filter","parameters":{"matchExpressions":[{"key":"a","operator":"In"}]}}"#,
+            ),
+            "profile.filters[0].parameters.matchExpressions[0]: `In` and `NotIn` need `values`",
+        );
+        refused(
+            &filter(r#"{"type":"decode-filter","parameters":{"role":"decode"}}"#),
+            "profile.filters[0].parameters.role: unknown field; no field is known here",
+        );
+    }
+
+    #[test]
+    fn a_label_that_a_plugin_cannot_read_is_refused() {
+        let json = br#"{"pool":{"endpoints":[{"address":"10.0.0.1:8000"},
+            {"address":"10.0.0.2:8000","labels":{"llm-d.ai/context-length-range":"8k"}}]},
+            "profile":{"scorers":[{"type":"context-length-aware"}],"picker":{"type":"random-picker"}}}"#;
+        let message = "pool.endpoints[1].labels: \"llm-d.ai/context-length-range\" is \"8k\", which is no range of tokens \
+                       such as 0-8192";
+        assert_eq!(load(json).unwrap_err().to_string(), message);
+    }
+
+    #[test]
+    fn a_scorer_that_is_to_filter_does_so_behind_the_filters() {
+        let filters = |scorer: &str| {
+            let json = format!(
+                r#"{{"pool":{{"endpoints":[{{"address":"10.0.0.1:8000"}}]}},"profile":{{"filters":[{{"type":"healthy"}}],
+                "scorers":[{{"type":"context-length-aware","parameters":{scorer}}}],"picker":{{"type":"random-picker"}}}}}}"#
+            );
+            let profile = load(json.as_bytes()).unwrap().profile;
+            profile.filters.iter().map(|(name, _)| *name).collect::<Vec<_>>()
+        };
+        assert_eq!(filters(r#"{"enableFiltering":true}"#), ["healthy", "context-length-aware"]);
+        assert_eq!(filters("{}"), ["healthy"]);
     }
 
     #[test]

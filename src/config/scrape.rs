@@ -1,7 +1,7 @@
 //! How the servers' metrics are read.
 
 use super::engine::WrittenEngine;
-use super::{ConfigError, Whole, objects};
+use super::{ConfigError, Whole};
 use crate::period::{Period, Written};
 use crate::scrape::Settings;
 use serde::Deserialize;
@@ -28,7 +28,6 @@ pub(super) struct WrittenScrape {
     /// The longest metrics text, in bytes. A longer one is not read, and the server's signals age.
     max_text_bytes: Whole<4096, 67_108_864>,
     /// Engines that are not built in, for use in `pool.endpoints[].engine`.
-    #[serde(deserialize_with = "objects")]
     pub(super) engines: Vec<WrittenEngine>,
 }
 

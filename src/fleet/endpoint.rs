@@ -95,6 +95,13 @@ impl Signals {
             || fresh(self.kv_usage.as_ref(), now, stale_after).is_some()
     }
 
+    /// When the newest of them was read.
+    pub fn newest(&self) -> Option<Timestamp> {
+        let Self { waiting, running, kv_usage, block_size, num_blocks, lora } = self;
+        let counts = [waiting, running, block_size, num_blocks].into_iter().flatten().map(|signal| signal.at);
+        counts.chain(kv_usage.as_ref().map(|signal| signal.at)).chain(lora.as_ref().map(|signal| signal.at)).max()
+    }
+
     /// KV capacity in tokens. It is a property of the server's start-up, so age does not silence it.
     pub fn capacity_tokens(&self) -> Option<u64> {
         let (size, blocks) = (self.block_size?.value, self.num_blocks?.value);

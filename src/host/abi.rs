@@ -45,6 +45,11 @@ pub(super) enum MetricKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Refused(pub(super) u32);
 
+impl Refused {
+    /// There is a value, but the host cannot express it.
+    pub(super) const UNREADABLE: Self = Self(3);
+}
+
 /// The proxy's shared data.
 #[derive(Debug)]
 pub(super) struct SharedData;
@@ -55,6 +60,7 @@ unsafe extern "C" {
     fn proxy_get_log_level(level: *mut u32) -> u32;
     fn proxy_set_tick_period_milliseconds(period: u32) -> u32;
     fn proxy_get_buffer_bytes(kind: u32, start: usize, max: usize, data: *mut *mut u8, size: *mut usize) -> u32;
+    fn proxy_set_buffer_bytes(kind: u32, start: usize, length: usize, data: *const u8, size: usize) -> u32;
     fn proxy_get_header_map_value(
         map: u32,
         key: *const u8,
@@ -63,6 +69,13 @@ unsafe extern "C" {
         size: *mut usize,
     ) -> u32;
     fn proxy_replace_header_map_value(
+        map: u32,
+        key: *const u8,
+        key_size: usize,
+        value: *const u8,
+        value_size: usize,
+    ) -> u32;
+    fn proxy_add_header_map_value(
         map: u32,
         key: *const u8,
         key_size: usize,
@@ -128,6 +141,15 @@ pub(super) fn buffer(kind: Buffer, max: usize) -> Option<Vec<u8>> {
         // SAFETY: `data` and `size` outlive the call.
         unsafe { proxy_get_buffer_bytes(kind as u32, 0, max, data, size) }
     })
+    .ok()
+}
+
+/// Puts `bytes` in the place of a buffer. Hosts replace a whole buffer or add to one, nothing else.
+pub(super) fn set_buffer(kind: Buffer, bytes: &[u8]) -> Result<(), Refused> {
+    // More than any buffer, and no negative number to a host that takes it for signed.
+    let whole = i32::MAX as usize;
+    // SAFETY: `bytes` outlives the call.
+    status(unsafe { proxy_set_buffer_bytes(kind as u32, 0, whole, bytes.as_ptr(), bytes.len()) })
 }
 
 /// A header's value; nothing if it is absent.
@@ -136,6 +158,7 @@ pub(super) fn header(map: Headers, name: &str) -> Option<Vec<u8>> {
         // SAFETY: `name`, `data` and `size` outlive the call.
         unsafe { proxy_get_header_map_value(map as u32, name.as_ptr(), name.len(), data, size) }
     })
+    .ok()
 }
 
 /// Replaces every line of a header by one.
@@ -146,6 +169,12 @@ pub(super) fn set_header(map: Headers, name: &str, value: &[u8]) -> Result<(), R
     })
 }
 
+/// Adds a line to those that a header has.
+pub(super) fn add_header(map: Headers, name: &str, value: &[u8]) -> Result<(), Refused> {
+    // SAFETY: `name` and `value` outlive the call.
+    status(unsafe { proxy_add_header_map_value(map as u32, name.as_ptr(), name.len(), value.as_ptr(), value.len()) })
+}
+
 /// Removes every line of a header.
 pub(super) fn remove_header(map: Headers, name: &str) -> Result<(), Refused> {
     // SAFETY: `name` outlives the call.
@@ -154,11 +183,22 @@ pub(super) fn remove_header(map: Headers, name: &str) -> Result<(), Refused> {
 
 /// A property of the host; nothing if it has none of that name now.
 pub(super) fn property(path: &[&str]) -> Option<Vec<u8>> {
+    try_property(path).ok()
+}
+
+/// A property of the host, or why there is none.
+pub(super) fn try_property(path: &[&str]) -> Result<Vec<u8>, Refused> {
     let path = path.join("\0");
     take(|data, size| {
         // SAFETY: `path`, `data` and `size` outlive the call.
         unsafe { proxy_get_property(path.as_ptr(), path.len(), data, size) }
     })
+}
+
+/// What the proxy notes of an answer that went wrong; nothing if it keeps no such notes.
+pub(super) fn response_flags() -> Option<u64> {
+    let flags = property(&["response", "flags"])?;
+    flags.first_chunk().map(|bytes| u64::from_le_bytes(*bytes))
 }
 
 impl Store for SharedData {
@@ -167,7 +207,8 @@ impl Store for SharedData {
         let value = take(|data, size| {
             // SAFETY: `key`, `data`, `size` and `cas` outlive the call.
             unsafe { proxy_get_shared_data(key.as_ptr(), key.len(), data, size, &mut cas) }
-        });
+        })
+        .ok();
         Found { value, cas }
     }
 
@@ -219,14 +260,14 @@ fn status(code: u32) -> Result<(), Refused> {
     if code == 0 { Ok(()) } else { Err(Refused(code)) }
 }
 
-fn take(call: impl FnOnce(*mut *mut u8, *mut usize) -> u32) -> Option<Vec<u8>> {
+fn take(call: impl FnOnce(*mut *mut u8, *mut usize) -> u32) -> Result<Vec<u8>, Refused> {
     let (mut data, mut size) = (null_mut::<u8>(), 0);
-    status(call(&mut data, &mut size)).ok()?;
+    status(call(&mut data, &mut size))?;
     if data.is_null() {
-        return Some(Vec::new());
+        return Ok(Vec::new());
     }
     // SAFETY: the host got `data` from our allocator as a boxed slice of `size` bytes and gives it up here.
-    Some(unsafe { Vec::from_raw_parts(data, size, size) })
+    Ok(unsafe { Vec::from_raw_parts(data, size, size) })
 }
 
 /// The ABI's header map: count, then the sizes of each name and value, then the names and values, each with a NUL.

@@ -5,16 +5,32 @@ use crate::fleet::{Endpoint, Health, Outcome};
 use crate::picker::NoPick;
 use crate::saturation::Survey;
 
-/// Metrics of one VM. Defined when first used: a configuration that is only being tried must leave no trace.
-#[derive(Debug, Default)]
+/// Metrics of one pool in one VM. Defined when first used: a configuration that is only being tried must leave no trace.
+#[derive(Debug)]
 pub(super) struct Metrics {
+    /// Ends the names of gauges where there are several pools, since each has its own. Counters are of all together.
+    suffix: String,
     defined: Vec<(&'static str, Option<u32>)>,
 }
 
 impl Metrics {
+    pub(super) fn new(suffix: String) -> Self {
+        Self { suffix, defined: Vec::new() }
+    }
+
+    /// A request asked for a model that no pool serves.
+    pub(super) fn unknown_model(&mut self) {
+        self.count("endpoint_picker_unknown_models_total");
+    }
+
     /// A request was placed.
     pub(super) fn picked(&mut self) {
         self.count("endpoint_picker_picks_total");
+    }
+
+    /// A prompt was placed where one endpoint may read it and another one generate its answer.
+    pub(super) fn disaggregated(&mut self, split: bool) {
+        self.count(if split { "endpoint_picker_prefill_decode_total" } else { "endpoint_picker_decode_only_total" });
     }
 
     /// A request found no endpoint, or was shed.
@@ -22,6 +38,7 @@ impl Metrics {
         self.count(match why {
             NoPick::Saturated => return self.count("endpoint_picker_shed_total"),
             NoPick::NoSnapshot => "endpoint_picker_no_snapshot_total",
+            NoPick::EmptySubset => "endpoint_picker_empty_subset_total",
             NoPick::AllFilteredOut => "endpoint_picker_all_filtered_out_total",
         });
         self.count(if open { "endpoint_picker_failed_open_total" } else { "endpoint_picker_failed_closed_total" });
@@ -32,9 +49,44 @@ impl Metrics {
         self.count("endpoint_picker_served_elsewhere_total");
     }
 
+    /// A server failed a request.
+    pub(super) fn server_failed(&mut self) {
+        self.count("endpoint_picker_server_failures_total");
+    }
+
+    /// Endpoints that are failing the requests they get.
+    pub(super) fn failing(&mut self, endpoints: u64) {
+        self.set("endpoint_picker_endpoints_failing", endpoints);
+    }
+
     /// A server had less of a prompt in its cache than was believed.
     pub(super) fn cache_lost(&mut self) {
         self.count("endpoint_picker_cache_lost_total");
+    }
+
+    /// A request brought a session token that no endpoint has.
+    pub(super) fn session_unknown(&mut self) {
+        self.count("endpoint_picker_sessions_unknown_total");
+    }
+
+    /// A request goes to another model than it named.
+    pub(super) fn rewritten(&mut self) {
+        self.count("endpoint_picker_rewritten_total");
+    }
+
+    /// A request did not show which model it names, so no rule could be applied.
+    pub(super) fn not_rewritten(&mut self) {
+        self.count("endpoint_picker_not_rewritten_total");
+    }
+
+    /// A body could not be replaced; it goes on as it came.
+    pub(super) fn rewrite_refused(&mut self) {
+        self.count("endpoint_picker_rewrites_refused_total");
+    }
+
+    /// A server answered a rewritten request with 404: it does not know the target.
+    pub(super) fn target_unknown(&mut self) {
+        self.count("endpoint_picker_rewrite_targets_unknown_total");
     }
 
     /// The destination could not be set any more; the proxy's own policy chooses.
@@ -97,7 +149,10 @@ impl Metrics {
         if let Some((_, id)) = self.defined.iter().find(|(known, _)| *known == name) {
             return *id;
         }
-        let id = abi::define_metric(kind, name);
+        let id = match kind {
+            MetricKind::Counter => abi::define_metric(kind, name),
+            MetricKind::Gauge => abi::define_metric(kind, &format!("{name}{}", self.suffix)),
+        };
         self.defined.push((name, id));
         id
     }

@@ -1,5 +1,6 @@
 //! Carries out what the collector wants: calls out, books answers, publishes.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -25,6 +26,7 @@ const BETWEEN_COMPLAINTS: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub(super) struct Scraper {
     config: Rc<Config>,
+    metrics: Rc<RefCell<Metrics>>,
     keys: Keys,
     member: Member,
     // Only the holder of the lease has one.
@@ -34,11 +36,12 @@ pub(super) struct Scraper {
 }
 
 impl Scraper {
-    pub(super) fn new(config: Rc<Config>, by_right: bool, now: Timestamp) -> Self {
+    pub(super) fn new(config: Rc<Config>, metrics: Rc<RefCell<Metrics>>, by_right: bool, now: Timestamp) -> Self {
         let keys = Keys::of(&config.pool.name);
         let configuration = fingerprint(&config.pool.endpoints, &config.scrape);
         let member = Member { id: random(), by_right, since: now, configuration };
-        Self { config, keys, member, collector: None, complained: None, surveyor: Surveyor::new(now) }
+        let surveyor = Surveyor::new(now);
+        Self { config, metrics, keys, member, collector: None, complained: None, surveyor }
     }
 
     /// The lease as it lies in shared data, and the token to replace it.
@@ -48,7 +51,9 @@ impl Scraper {
     }
 
     /// Renews or takes the lease, found as `current` with `cas`, and scrapes if it is held.
-    pub(super) fn tick(&mut self, current: Option<&Lease>, cas: u32, metrics: &mut Metrics, now: Timestamp) {
+    pub(super) fn tick(&mut self, current: Option<&Lease>, cas: u32, now: Timestamp) {
+        let metrics = self.metrics.clone();
+        let metrics = &mut metrics.borrow_mut();
         let Claim::Hold(mut lease) = Lease::claim(current, self.member, now) else {
             self.collector = None;
             return;
@@ -73,9 +78,12 @@ impl Scraper {
         self.scrape(metrics, now);
     }
 
-    /// Books the answer to one of our calls.
-    pub(super) fn answered(&mut self, call: u32, body_size: usize, metrics: &mut Metrics) {
+    /// Books the answer to a call, if it is ours.
+    pub(super) fn answered(&mut self, call: u32, body_size: usize) {
         let Some(collector) = &mut self.collector else { return };
+        if !collector.expects(call) {
+            return;
+        }
         let status = abi::header(Headers::CallResponse, ":status");
         let body =
             abi::buffer(Buffer::CallResponseBody, self.config.scrape.max_text_bytes.min(body_size)).unwrap_or_default();
@@ -85,7 +93,7 @@ impl Scraper {
             body: &body,
         };
         if let Some(booked) = collector.answered(call, answer, abi::now()) {
-            report(&self.config, &booked, metrics);
+            report(&self.config, &booked, &mut self.metrics.borrow_mut());
         }
     }
 

@@ -22,6 +22,8 @@ pub(super) struct Worker {
     pub(super) picker: RefCell<Picker>,
     pub(super) metrics: Rc<RefCell<Metrics>>,
     complained: Cell<Timestamp>,
+    /// Endpoints that were failing when last told.
+    failing: Cell<usize>,
 }
 
 impl Worker {
@@ -35,6 +37,7 @@ impl Worker {
             picker: RefCell::new(Picker::new(config.clone(), random())),
             metrics,
             complained: Cell::default(),
+            failing: Cell::new(0),
             config,
         }
     }
@@ -48,6 +51,14 @@ impl Worker {
         let value = SharedData.get(&self.keys.snapshot).value;
         if let Some(snapshot) = value.and_then(|value| Snapshot::decode(&self.keys.snapshot, &value)) {
             picker.refresh(&*self.store, snapshot, abi::now());
+        }
+    }
+
+    /// Tells how many endpoints are failing, if that changed.
+    pub(super) fn tell_failing(&self) {
+        let failing = self.picker.borrow().failing();
+        if self.failing.replace(failing) != failing {
+            self.metrics.borrow_mut().failing(failing as u64);
         }
     }
 

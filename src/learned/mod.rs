@@ -19,6 +19,9 @@
 //!
 //! The variance is the fleet's, not the endpoint's own: an endpoint whose requests are all alike tells nothing of a slope.
 //!
+//! A prompt that is read elsewhere than where its answer is generated teaches of the endpoint that read it: the time to its
+//! first token has the same parts, and one more, to hand the KV cache over.
+//!
 //! # Pace
 //!
 //! A moving mean of the ratio of the seconds per output token to those predicted. An endpoint begins with the fleet's
@@ -38,17 +41,22 @@
 //! How much of its prompts an endpoint has in its cache, against what the prefix index believed:
 //! [`Correction`].
 //!
+//! # Failures
+//!
+//! Whether an endpoint fails the requests it gets, and when it may be tried again: `trouble`.
+//!
 //! # Who must not learn speeds
 //!
 //! A worker that does not know all requests of the endpoints, because it has a ledger of its own or other gateways send
 //! there too, predicts a part of the wait. The slope says that this does not matter, and the rule goes blind. Such a
-//! worker learns lengths and caches only.
+//! worker learns all but speeds.
 
 mod fading;
 mod points;
 mod record;
 #[cfg(test)]
 mod tests;
+mod trouble;
 
 use std::time::Duration;
 
@@ -63,6 +71,8 @@ use crate::usage::Usage;
 use fading::Fading;
 use points::Points;
 use record::{Endpoint, Record};
+pub use trouble::Standing;
+use trouble::Trouble;
 
 /// How often a worker tells the others and hears from them. An answer takes longer.
 const PERIOD: Duration = Duration::from_millis(200);
@@ -109,6 +119,8 @@ pub struct Learner {
     /// What `known` says of a new endpoint, and of each one.
     fleet: Speed,
     speeds: Vec<(EndpointId, Speed)>,
+    /// Of those that failed lately; mostly none.
+    troubled: Vec<(EndpointId, Trouble)>,
     /// When `known` was brought up to date.
     updated: Timestamp,
 }
@@ -123,6 +135,7 @@ impl Learner {
             news: Record::default(),
             fleet: Speed::default(),
             speeds: Vec::new(),
+            troubled: Vec::new(),
             updated: Timestamp::default(),
         }
     }
@@ -172,6 +185,51 @@ impl Learner {
         aged
     }
 
+    /// A request failed at the endpoint. `weight` is 1 for one that surely did.
+    pub fn observe_failure(&mut self, endpoint: EndpointId, weight: f32, now: Timestamp) {
+        self.news.endpoints.with(endpoint.0, now, |line| line.trouble.failed(weight, now));
+    }
+
+    /// The endpoint answered a request. To be noted only if it [failed lately](Self::is_troubled).
+    pub fn observe_success(&mut self, endpoint: EndpointId, now: Timestamp) {
+        self.news.endpoints.with(endpoint.0, now, |line| line.trouble.succeeded());
+    }
+
+    /// Whether the endpoint failed lately.
+    pub fn is_troubled(&self, endpoint: EndpointId) -> bool {
+        let news = || self.news.endpoints.get(endpoint.0).is_some_and(|line| !line.trouble.is_over());
+        self.trouble(endpoint).is_some() || news()
+    }
+
+    /// Whether an endpoint with so many requests `in_flight` may get another.
+    pub fn standing(&self, endpoint: EndpointId, in_flight: u32, now: Timestamp) -> Standing {
+        self.trouble(endpoint).map_or(Standing::Sound, |trouble| trouble.standing(in_flight, now))
+    }
+
+    /// Endpoints that are failing.
+    pub fn failing(&self) -> usize {
+        self.troubled.iter().filter(|(_, trouble)| trouble.is_failing()).count()
+    }
+
+    /// Takes the probe that is due at an endpoint, before any other worker does. False: one was faster. Either way it is no
+    /// longer due.
+    pub fn probe(&mut self, store: &dyn Store, endpoint: EndpointId, in_flight: u32, now: Timestamp) -> bool {
+        for _ in 0..TRIES {
+            let (mut record, cas) = self.read(store);
+            let line = record.endpoints.get(endpoint.0).copied().unwrap_or_default();
+            let due = line.trouble.standing(in_flight, now) == Standing::Due;
+            if due {
+                record.endpoints.with(endpoint.0, now, |line| line.trouble.probe(now));
+            }
+            let taken = due && store.set(&self.key, &self.seal(&record), cas);
+            self.know(record);
+            if taken || !due {
+                return taken;
+            }
+        }
+        false
+    }
+
     /// What is known of an endpoint's cache.
     pub fn cache(&self, endpoint: EndpointId) -> Correction {
         self.known.endpoints.get(endpoint.0).map(|line| line.cache).unwrap_or_default()
@@ -201,19 +259,32 @@ impl Learner {
             return;
         }
         for _ in 0..TRIES {
-            let found = store.get(&self.key);
-            let sealed = found.value.as_deref().and_then(|value| envelope::open(&self.key, value));
-            // What cannot be read was torn or is not ours; then this worker goes on from what it knew.
-            let mut record = sealed.and_then(|sealed| Record::decode(sealed.payload)).unwrap_or(self.known.clone());
+            let (mut record, cas) = self.read(store);
             record.then(&self.news);
             record.endpoints.retain(|id, seen| now.since(seen) < LEFT_AFTER || pool.contains(&EndpointId(id)));
-            if self.news.is_empty() || store.set(&self.key, &envelope::seal(&self.key, 0, &record.encode()), found.cas)
-            {
+            if self.news.is_empty() || store.set(&self.key, &self.seal(&record), cas) {
                 self.news = Record::default();
                 self.updated = now;
                 return self.know(record);
             }
         }
+    }
+
+    /// What all know, and the token to replace it.
+    fn read(&self, store: &dyn Store) -> (Record, u32) {
+        let found = store.get(&self.key);
+        let sealed = found.value.as_deref().and_then(|value| envelope::open(&self.key, value));
+        // What cannot be read was torn or is not ours; then this worker goes on from what it knew.
+        let record = sealed.and_then(|sealed| Record::decode(sealed.payload)).unwrap_or(self.known.clone());
+        (record, found.cas)
+    }
+
+    fn seal(&self, record: &Record) -> Vec<u8> {
+        envelope::seal(&self.key, 0, &record.encode())
+    }
+
+    fn trouble(&self, endpoint: EndpointId) -> Option<&Trouble> {
+        self.troubled.iter().find(|(id, _)| *id == endpoint).map(|(_, trouble)| trouble)
     }
 
     fn know(&mut self, record: Record) {
@@ -231,6 +302,8 @@ impl Learner {
             (EndpointId(id), Speed { prefill, decode: line.pace.mean(self.fleet.decode, PACE_PRIOR), step: fleet })
         };
         self.speeds = record.endpoints.iter().map(speed).collect();
+        let troubled = record.endpoints.iter().filter(|(_, line)| !line.trouble.is_over());
+        self.troubled = troubled.map(|(id, line)| (EndpointId(id), line.trouble)).collect();
         self.known = record;
     }
 }

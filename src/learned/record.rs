@@ -4,7 +4,7 @@
 //! |---|---|
 //! | 24 | prefill of all requests |
 //! | 4 | number of endpoints, little-endian, and a line for each: |
-//! | 92 | id, when last observed, first tokens, pace, cache |
+//! | 120 | id, when last observed, first tokens, pace, cache, failures |
 //! | | to the end a line for each model: |
 //! | 40 | hash of its name, when last observed, lengths |
 //!
@@ -12,6 +12,7 @@
 
 use super::fading::Fading;
 use super::points::Points;
+use super::trouble::Trouble;
 use crate::clock::Timestamp;
 use crate::prefix::Correction;
 
@@ -39,6 +40,8 @@ pub(super) struct Endpoint {
     pub(super) pace: Fading<2>,
     /// How much its cache really holds.
     pub(super) cache: Correction,
+    /// Whether it fails its requests.
+    pub(super) trouble: Trouble,
 }
 
 /// What is learned of a model.
@@ -169,19 +172,22 @@ impl Line for Endpoint {
         self.first_tokens.then(&later.first_tokens);
         self.pace.then(&later.pace);
         self.cache.then(&later.cache);
+        self.trouble.then(&later.trouble);
     }
 
     fn write(&self, bytes: &mut Vec<u8>) {
         self.first_tokens.write(bytes);
         self.pace.write(bytes);
         bytes.extend_from_slice(&self.cache.to_bytes());
+        self.trouble.write(bytes);
     }
 
     fn read(bytes: &mut &[u8]) -> Option<Self> {
         let (first_tokens, pace) = (Fading::read(bytes)?, Fading::read(bytes)?);
         let (cache, rest) = bytes.split_first_chunk()?;
         *bytes = rest;
-        Some(Self { first_tokens, pace, cache: Correction::from_bytes(*cache) })
+        let cache = Correction::from_bytes(*cache);
+        Some(Self { first_tokens, pace, cache, trouble: Trouble::read(bytes)? })
     }
 }
 

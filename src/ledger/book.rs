@@ -172,7 +172,10 @@ impl Line {
         self.prefilling = self.prefilling.saturating_sub(1);
         self.prefill_tokens = self.prefill_tokens.saturating_sub(job.uncached_tokens);
         self.prefill_micros = self.prefill_micros.saturating_sub(job.prefill_micros.into());
-        self.free_at_micros = micros(now).saturating_add(self.prefill_micros);
+        // One that had nothing to read tells nothing of those that have.
+        if job.prefill_micros > 0 {
+            self.free_at_micros = micros(now).saturating_add(self.prefill_micros);
+        }
     }
 
     fn close(&mut self, job: &Job) {

@@ -9,6 +9,9 @@
 //! milliseconds of knowledge and saves two writes a request. [`Entry`] is consumed when the stream is gone, whatever
 //! ended it, so it is closed exactly once. Entries have no time limit: a long generation is work, not a leak.
 //!
+//! A request whose prompt is read elsewhere than where its answer is generated counts at both endpoints until its first
+//! token, and then at the one that generates.
+//!
 //! A worker also writes down what of the totals is its own. When it dies, another one takes that part out again
 //! (`members`).
 
@@ -57,13 +60,20 @@ pub struct Draft {
 #[must_use = "an entry that is never closed counts for ever"]
 pub struct Entry {
     job: Job,
+    /// What another endpoint than the job's has to do with it before its first token.
+    prefill: Option<Job>,
     prefilling: bool,
 }
 
 impl Entry {
-    /// Where it is counted.
+    /// Where it is counted until it ends.
     pub fn endpoint(&self) -> EndpointId {
         self.job.endpoint
+    }
+
+    /// Who reads its prompt, as long as it has no first token.
+    pub fn reader(&self) -> EndpointId {
+        self.prefill.as_ref().unwrap_or(&self.job).endpoint
     }
 
     /// Its first token has not come.
@@ -96,29 +106,45 @@ impl Ledger {
         Draft { book, cas: found.cas }
     }
 
-    /// A request goes out, and every worker shall know.
-    pub fn open(&mut self, store: &dyn Store, mut draft: Draft, job: Job, now: Timestamp) -> Entry {
-        let event = Event::Opened(job.clone(), now);
-        draft.book.apply(&event);
-        self.note(event);
+    /// A request goes out, and every worker shall know. `prefill` is what another endpoint has to do with it before its first
+    /// token.
+    pub fn open(
+        &mut self,
+        store: &dyn Store,
+        mut draft: Draft,
+        job: Job,
+        prefill: Option<Job>,
+        now: Timestamp,
+    ) -> Entry {
+        for job in [Some(&job), prefill.as_ref()].into_iter().flatten() {
+            let event = Event::Opened(job.clone(), now);
+            draft.book.apply(&event);
+            self.note(event);
+        }
         self.write(store, Some(draft));
-        Entry { job, prefilling: true }
+        Entry { job, prefill, prefilling: true }
     }
 
     /// The first piece of its answer came: its prompt has been read.
     pub fn first_token(&mut self, entry: &mut Entry, now: Timestamp) {
         if std::mem::take(&mut entry.prefilling) {
             self.note(Event::Started(entry.job.clone(), now));
+            if let Some(prefill) = entry.prefill.take() {
+                self.note(Event::Started(prefill.clone(), now));
+                self.note(Event::Closed(prefill));
+            }
         }
     }
 
-    /// It is served by another endpoint than the one it was opened for, whose prefix clock moves on by `blocks` / 65536.
+    /// It is served by another endpoint than the one it was opened for, whose prefix clock moves on by `blocks` / 65536. Who
+    /// reads its prompt, if that is another one, still does.
     pub fn moved(&mut self, mut entry: Entry, endpoint: EndpointId, blocks: u64, now: Timestamp) -> Entry {
         let job = Job { endpoint, blocks, ..entry.job.clone() };
+        let prefill = entry.prefill.take();
         self.first_token(&mut entry, now);
         self.note(Event::Closed(entry.job));
         self.note(Event::Opened(job.clone(), now));
-        Entry { job, prefilling: true }
+        Entry { job, prefill, prefilling: true }
     }
 
     /// It had to bring in more of its prompt than was foreseen, which moves the prefix clock on by `blocks` / 65536 more.

@@ -24,7 +24,7 @@ fn job(endpoint: EndpointId) -> Job {
 
 fn open(ledger: &mut Ledger, store: &Memory, endpoint: EndpointId, now: Timestamp) -> Entry {
     let draft = ledger.read(store);
-    ledger.open(store, draft, job(endpoint), now)
+    ledger.open(store, draft, job(endpoint), None, now)
 }
 
 /// Lets workers live for a while.
@@ -188,12 +188,67 @@ fn a_store_that_takes_nothing_leaves_a_worker_its_own_book() {
     let mut ledger = Ledger::new("p", 1);
     for now in 0..1_000 {
         let draft = ledger.read(&Full);
-        let entry = ledger.open(&Full, draft, job(A), at(now));
+        let entry = ledger.open(&Full, draft, job(A), None, at(now));
         ledger.close(entry, at(now));
     }
     let draft = ledger.read(&Full);
     assert_eq!(draft.book.line(A).requests, 0);
-    let _entry = ledger.open(&Full, draft, job(A), at(1));
+    let _entry = ledger.open(&Full, draft, job(A), None, at(1));
     assert_eq!(ledger.read(&Full).book.line(A).requests, 1);
     assert!(ledger.unwritten.len() <= MAX_UNWRITTEN + 2);
+}
+
+#[test]
+fn a_prompt_that_is_read_elsewhere_counts_there_until_the_first_token() {
+    let store = Memory::default();
+    let mut ledger = Ledger::new("p", 1);
+    let draft = ledger.read(&store);
+    let decode = Job { uncached_tokens: 0, prefill_micros: 0, ..job(A) };
+    let mut entry = ledger.open(&store, draft, decode, Some(Job { context_tokens: 0, ..job(B) }), START);
+    let lines = |ledger: &Ledger| [A, B].map(|endpoint| ledger.read(&store).book.line(endpoint));
+    let [generates, reads] = lines(&ledger);
+    assert_eq!((generates.requests, generates.prefill_tokens, generates.context_tokens), (1, 0, 1500));
+    assert_eq!((reads.requests, reads.prefill_tokens, reads.context_tokens), (1, 1000, 0));
+    assert_eq!((generates.wait_seconds(START), reads.wait_seconds(START)), (0.0, 0.04));
+    assert_eq!((entry.endpoint(), entry.reader()), (A, B));
+    ledger.first_token(&mut entry, at(50));
+    let [generates, reads] = lines(&ledger);
+    assert_eq!((generates.requests, generates.prefilling, generates.context_tokens), (1, 0, 1500));
+    assert_eq!(Line { clock: 0, free_at_micros: 0, ..reads }, Line::default());
+    ledger.close(entry, at(60));
+}
+
+#[test]
+fn a_split_request_leaves_nothing_behind_whatever_ends_it() {
+    let store = Memory::default();
+    let mut ledger = Ledger::new("p", 1);
+    let mut split = || {
+        let draft = ledger.read(&store);
+        ledger.open(&store, draft, job(A), Some(job(B)), START)
+    };
+    let [mut finished, broken_off, moved] = [split(), split(), split()];
+    ledger.first_token(&mut finished, at(50));
+    ledger.first_token(&mut finished, at(60));
+    ledger.close(finished, at(900));
+    ledger.close(broken_off, at(70));
+    let moved = ledger.moved(moved, EndpointId(3), 0, at(80));
+    assert_eq!((requests(&ledger, &store, A), requests(&ledger, &store, B)), (0, 1), "its prompt is still read there");
+    ledger.close(moved, at(90));
+    ledger.tick(&store, at(100));
+    for (endpoint, line) in Ledger::new("p", 2).read(&store).book.lines() {
+        assert_eq!(Line { clock: 0, free_at_micros: 0, ..*line }, Line::default(), "{endpoint:?}");
+    }
+}
+
+#[test]
+fn the_first_token_of_a_request_with_nothing_to_read_says_nothing_of_the_queue() {
+    let store = Memory::default();
+    let mut ledger = Ledger::new("p", 1);
+    let reading = open(&mut ledger, &store, A, START);
+    let draft = ledger.read(&store);
+    let mut other = ledger.open(&store, draft, Job { prefill_micros: 0, ..job(A) }, None, START);
+    ledger.first_token(&mut other, at(30));
+    assert_eq!(ledger.read(&store).book.line(A).wait_seconds(at(30)), 0.01);
+    ledger.close(other, at(40));
+    ledger.close(reading, at(40));
 }

@@ -4,11 +4,16 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::learned::Learner;
 use crate::prompt::{Chain, Prompt};
+use crate::subset::Subset;
+
+use super::Ask;
 
 /// A request. Default: one without a body to look at.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Asked<'a> {
     pub(super) prompt: Option<&'a Prompt>,
+    /// The only endpoints that may be picked; `None`: all.
+    pub(super) subset: Option<&'a Subset>,
     /// The adapter, or else the model.
     pub(super) model: Option<&'a [u8]>,
     /// Of that name, as far as it could be read.
@@ -23,12 +28,14 @@ pub(super) struct Asked<'a> {
 }
 
 impl<'a> Asked<'a> {
-    pub(super) fn of(prompt: Option<&'a Prompt>, learner: &Learner) -> Self {
-        let Some(prompt) = prompt else { return Self { model_hash: xxh3_64(&[]), ..Self::default() } };
+    pub(super) fn of(ask: Ask<'a>, learner: &Learner) -> Self {
+        let Ask { prompt, subset, .. } = ask;
+        let Some(prompt) = prompt else { return Self { subset, model_hash: xxh3_64(&[]), ..Self::default() } };
         let model = prompt.adapter.as_deref().or(prompt.model.as_deref());
         let model_hash = xxh3_64(model.unwrap_or_default());
         Self {
             prompt: Some(prompt),
+            subset,
             model,
             model_hash,
             chains: &prompt.chains,

@@ -5,9 +5,11 @@ use std::rc::Rc;
 use super::asked::Asked;
 use super::foreign::Foreign;
 use crate::clock::Timestamp;
+use crate::cold::Order;
 use crate::config::Config;
 use crate::cost::Work;
 use crate::fleet::{Endpoint, Health, Signals};
+use crate::headers::Headers;
 use crate::id::EndpointId;
 use crate::learned::Learner;
 use crate::ledger::Book;
@@ -15,6 +17,8 @@ use crate::prefix::{Belief, Cache, Lookup};
 use crate::rendezvous::Homes;
 use crate::saturation::{Seen, Survey};
 use crate::schedule::{Candidate, warmth};
+use crate::session::{Greeting, Home, Token};
+use crate::subset::Subset;
 
 #[derive(Debug)]
 pub(super) struct Pool {
@@ -22,6 +26,8 @@ pub(super) struct Pool {
     /// In the order of the configuration, with what the snapshot says of them.
     endpoints: Vec<Endpoint>,
     pub(super) ids: Vec<EndpointId>,
+    /// What names each to a client; none if sessions are not told so.
+    tokens: Vec<Token>,
     /// What others than this proxy have at each.
     pub(super) foreign: Vec<Foreign>,
 }
@@ -30,12 +36,12 @@ impl Pool {
     pub(super) fn new(config: Rc<Config>) -> Self {
         let targets = config.pool.endpoints.iter();
         let endpoints = targets.map(|target| Endpoint::new(target.address)).collect();
-        Self { config, endpoints, ids: Vec::new(), foreign: Vec::new() }
+        Self { config, endpoints, ids: Vec::new(), tokens: Vec::new(), foreign: Vec::new() }
     }
 
-    /// Takes over what a snapshot says. An endpoint that it lacks is one of which nothing is known, one that it has too many
+    /// Takes over what a snapshot of the deployment with this `seed` says. An endpoint that it lacks is one of which nothing is known, one that it has too many
     /// is not ours.
-    pub(super) fn renew(&mut self, mut told: Vec<Endpoint>) {
+    pub(super) fn renew(&mut self, mut told: Vec<Endpoint>, seed: u64) {
         for (at, endpoint) in self.endpoints.iter_mut().enumerate() {
             // Mostly both lists are the same.
             let same = told.get(at).is_some_and(|told| told.address == endpoint.address);
@@ -48,6 +54,10 @@ impl Pool {
             }
         }
         self.ids = self.endpoints.iter().map(Endpoint::id).collect();
+        if let Some(session) = &self.config.session {
+            let addresses = self.endpoints.iter().map(|endpoint| &*endpoint.address);
+            self.tokens = session.tokens(seed, &self.config.pool.name, addresses);
+        }
     }
 
     /// Compares what the servers told with what this proxy has there.
@@ -55,6 +65,18 @@ impl Pool {
         let known = self.endpoints.iter().zip(&self.ids);
         let foreign = known.map(|(endpoint, id)| Foreign::of(&self.told(endpoint, now), endpoint, &book.line(*id)));
         self.foreign = foreign.collect();
+    }
+
+    /// Where the session of a request with these headers is at home.
+    pub(super) fn session(&self, headers: &Headers) -> Home {
+        self.config.session.as_ref().map(|session| session.home(headers, &self.tokens)).unwrap_or_default()
+    }
+
+    /// What a client is told whose session was at `home` and is now at `address`.
+    pub(super) fn greeting(&self, home: Home, address: &[u8]) -> Option<Greeting<'_>> {
+        let session = self.config.session.as_ref()?;
+        let at = self.position(address).filter(|at| home != Home::At(*at))?;
+        self.tokens.get(at).map(|token| session.greeting(token))
     }
 
     pub(super) fn position(&self, address: &[u8]) -> Option<usize> {
@@ -80,6 +102,7 @@ impl Pool {
         lookup: &Lookup,
         book: &Book,
         learner: &Learner,
+        cold: Option<&Order>,
         now: Timestamp,
     ) -> Vec<Candidate<'a>> {
         let homes = self.homes(asked);
@@ -96,6 +119,8 @@ impl Pool {
                 in_flight: line.requests,
                 in_flight_tokens: line.prefill_tokens,
                 matched_blocks: *matched,
+                cold_rank: cold.and_then(|cold| cold.rank(*id)),
+                standing: learner.standing(*id, line.requests, now),
                 warmth: warmth(endpoint.joined, self.config.pool.warmup, now),
                 speed: learner.speed(*id),
                 load: foreign.load(&line, endpoint, mean_prefill, now),
@@ -108,7 +133,8 @@ impl Pool {
                 ..told
             }
         };
-        let mut candidates: Vec<_> = known.filter(|(index, _)| !self.drains(*index)).map(candidate).collect();
+        let mut candidates: Vec<_> =
+            known.filter(|(index, _)| self.takes_part(*index, asked.subset)).map(candidate).collect();
         // Only a name that some endpoint runs is known to be an adapter's.
         let runs =
             |candidate: &Candidate<'_>| candidate.lora.zip(asked.model).is_some_and(|(lora, model)| lora.runs(model));
@@ -160,8 +186,19 @@ impl Pool {
         Candidate::of(endpoint, now, self.config.scrape.stale_after)
     }
 
+    fn takes_part(&self, index: usize, subset: Option<&Subset>) -> bool {
+        let named =
+            |subset: &Subset| self.config.pool.endpoints.get(index).is_some_and(|target| subset.names(target.address));
+        !self.drains(index) && subset.is_none_or(named)
+    }
+
     fn drains(&self, index: usize) -> bool {
         self.config.pool.endpoints.get(index).is_some_and(|target| target.draining)
+    }
+
+    /// When the newest signal of any server was read.
+    pub(super) fn newest(&self) -> Option<Timestamp> {
+        self.endpoints.iter().filter_map(|endpoint| endpoint.signals.newest()).max()
     }
 
     fn block_tokens(&self) -> u32 {

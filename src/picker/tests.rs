@@ -1,12 +1,17 @@
+mod split;
+
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::*;
 use crate::config;
 use crate::fleet::Endpoint;
+use crate::ledger::Line;
 use crate::prompt::{Dialect, read};
 use crate::schedule::Ranked;
 use crate::scrape::{Lora, Reading};
 use crate::store::Memory;
+
+mod passive_health;
 
 const NOW: Timestamp = Timestamp(1_796_000_000_000);
 
@@ -239,4 +244,83 @@ fn a_newcomer_is_no_place_for_a_herd_until_it_is_warm() {
     assert_eq!(after(0), 1, "it takes part at once");
     assert_eq!(after(15_000), 13, "half of what the other one has, 27");
     assert_eq!(after(30_000), 20, "its full share");
+}
+
+#[test]
+fn cold_prompts_go_around_among_all_workers() {
+    let store = Memory::default();
+    let [mut one, mut two] = [1, 2].map(|seed| picker("no-hit-lru-scorer", seed));
+    for worker in [&mut one, &mut two] {
+        worker.refresh(&store, snapshot(7, [Reading::default(), Reading::default()]), NOW);
+    }
+    let cold = |worker: &mut Picker, name: &str| ask(worker, &store, &text(name, 4)).index;
+    let first = cold(&mut one, "a");
+    assert_eq!(cold(&mut two, "b"), 1 - first, "the other worker knows");
+    assert_eq!(cold(&mut one, "c"), first);
+    // A prompt that is cached somewhere and one without a body leave the order as it is.
+    ask(&mut two, &store, &text("b", 4));
+    let no_body = two.pick(&store, Ask::default(), NOW).unwrap();
+    two.close(no_body.entry, NOW);
+    assert_eq!(cold(&mut two, "d"), 1 - first);
+}
+
+#[test]
+fn a_server_that_came_back_is_first_in_line_for_cold_prompts() {
+    let (store, mut picker) = (Memory::default(), picker("no-hit-lru-scorer", 1));
+    let mut fleet = snapshot(7, [Reading::default(), Reading::default()]);
+    picker.refresh(&store, fleet.clone(), NOW);
+    let places = ["a", "b"].map(|name| ask(&mut picker, &store, &text(name, 4)).index);
+    fleet.endpoints[places[1]].generation += 1;
+    picker.refresh(&store, fleet, NOW);
+    assert_eq!(ask(&mut picker, &store, &text("c", 4)).index, places[1]);
+}
+
+#[test]
+fn nothing_is_remembered_of_cold_prompts_where_no_plugin_asks() {
+    let (store, mut picker) = (Memory::default(), picker("prefix-cache-scorer", 1));
+    picker.refresh(&store, snapshot(7, [Reading::default(), Reading::default()]), NOW);
+    ask(&mut picker, &store, &text("a", 4));
+    assert_eq!(store.get(b"endpoint-picker/default/cold").value, None);
+}
+
+/// A profile with these filters over two servers, of which the second is labelled.
+fn filtered(filters: &str, labels: &str) -> Picker {
+    let pool = format!(r#"{{"address":"10.0.0.1:8000"}},{{"address":"10.0.0.2:8000","labels":{labels}}}"#);
+    let profile = format!(r#"{{"filters":{filters},"picker":{{"type":"random-picker"}}}}"#);
+    let json = format!(r#"{{"pool":{{"endpoints":[{pool}]}},"profile":{profile}}}"#);
+    let mut picker = Picker::new(Rc::new(config::load(json.as_bytes()).unwrap()), 1);
+    picker.refresh(&Memory::default(), snapshot(7, [Reading::default(), Reading::default()]), NOW);
+    picker
+}
+
+#[test]
+fn labels_of_the_configuration_decide_who_may_serve() {
+    let labels = r#"{"llm-d.ai/role":"prefill","gpu":"h100"}"#;
+    for (filter, places) in [
+        (r#"[{"type":"decode-filter"}]"#, Ok(0)),
+        (r#"[{"type":"prefill-filter"}]"#, Ok(1)),
+        (r#"[{"type":"label-selector-filter","parameters":{"matchLabels":{"gpu":"h100"}}}]"#, Ok(1)),
+        (r#"[{"type":"decode-filter"},{"type":"prefill-filter"}]"#, Err(NoPick::AllFilteredOut)),
+    ] {
+        let mut picker = filtered(filter, labels);
+        for _ in 0..8 {
+            let pick = picker.pick(&Memory::default(), Ask::default(), NOW);
+            let place = pick.map(|pick| {
+                picker.close(pick.entry, NOW);
+                pick.decision.ranked[0].index
+            });
+            assert_eq!(place, places, "{filter}");
+        }
+    }
+}
+
+#[test]
+fn a_newcomer_that_alone_can_serve_is_not_held_back() {
+    let mut picker = filtered(r#"[{"type":"prefill-filter"}]"#, r#"{"llm-d.ai/role":"prefill"}"#);
+    let (store, mut fleet) = (Memory::default(), snapshot(7, [Reading::default(), Reading::default()]));
+    fleet.endpoints[1].joined = NOW;
+    picker.refresh(&store, fleet, NOW);
+    let picks: Vec<_> = (0..4).map(|_| picker.pick(&store, Ask::default(), NOW).unwrap()).collect();
+    assert!(picks.iter().all(|pick| pick.decision.ranked[0].index == 1));
+    picks.into_iter().for_each(|pick| picker.close(pick.entry, NOW));
 }

@@ -83,6 +83,11 @@ struct Found {
 }
 
 impl Cache {
+    /// Its clock moves on.
+    pub fn take_in(&mut self, advance: &[u64]) {
+        self.clock = self.clock.wrapping_add(advance.iter().sum());
+    }
+
     fn now(&self) -> u32 {
         (self.clock >> CLOCK_FRACTION) as u32
     }

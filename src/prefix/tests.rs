@@ -95,6 +95,21 @@ fn blocks_are_forgotten_when_the_cache_has_taken_in_as_many_new_ones() {
     assert_eq!(lookup(&index, &[whole(4, 6)], &[A]), [6]);
 }
 
+/// The endpoint picker's own cases. A full cache of its loses the head of a prompt first, ours whole prompts or their tails.
+#[test]
+fn small_prompts_match_as_in_the_endpoint_picker() {
+    let index = Fixture::new(1000);
+    index.insert(&[chain(1, 1, 2, 2)], A, 1000);
+    assert_eq!(lookup(&index, &[chain(1, 1, 3, 2)], &[A]), [1], "[1,3] after [1,2]");
+    index.insert(&[whole(4, 3), whole(5, 2)], A, 1000);
+    assert_eq!(lookup(&index, &[whole(4, 3), whole(5, 2)], &[A]), [5], "all five of two prompts");
+    assert_eq!(lookup(&index, &[chain(4, 1, 6, 2), chain(5, 1, 7, 2)], &[A]), [2], "two of four");
+
+    let full = Fixture::new(1000);
+    (1..=3).for_each(|own| full.insert(&[whole(own, 1)], A, 2));
+    assert_eq!([1, 2, 3].map(|own| lookup(&full, &[whole(own, 1)], &[A])[0]), [0, 1, 1], "a cache of two");
+}
+
 #[test]
 fn use_keeps_a_prompt_alive_and_costs_no_room() {
     let index = Fixture::new(10_000);

@@ -7,7 +7,9 @@ use crate::clock::Timestamp;
 use crate::cost::{Load, Speed, Work};
 use crate::fleet::{Endpoint, Health, Signals, fresh};
 use crate::headers::Headers;
+use crate::learned::Standing;
 use crate::scrape::Lora;
+use crate::session::Home;
 
 /// The request to place.
 #[derive(Clone, Copy, Debug, Default)]
@@ -22,6 +24,8 @@ pub struct Request<'a> {
     pub headers: &'a Headers,
     /// When it is placed.
     pub now: Timestamp,
+    /// Where its session is at home; nowhere unless a plugin tells how sessions are told.
+    pub session: Home,
     /// How many requests this worker has placed before, counted from a random number.
     pub turn: u64,
 }
@@ -58,6 +62,11 @@ pub struct Candidate<'a> {
     pub in_flight_tokens: u32,
     /// Leading blocks of this request's prompt it is believed to hold.
     pub matched_blocks: u32,
+    /// Its place among the endpoints that got prompts which nobody had cached, the one longest ago at 0; `None` if it never
+    /// got one, or no plugin wants to know. Places may be missing between those of two candidates.
+    pub cold_rank: Option<u32>,
+    /// Whether it answers the requests it gets.
+    pub standing: Standing,
     /// How much of its warm-up it has behind it, 0..=1.
     pub warmth: f64,
     /// How fast it is.
@@ -85,11 +94,18 @@ impl<'a> Candidate<'a> {
             in_flight: 0,
             in_flight_tokens: 0,
             matched_blocks: 0,
+            cold_rank: None,
+            standing: Standing::Sound,
             warmth: 1.0,
             speed: Speed::default(),
             load: Load::default(),
             work: Work::default(),
         }
+    }
+
+    /// Whether none of `candidates` holds anything of the prompt.
+    pub(crate) fn all_cold(candidates: &[Self]) -> bool {
+        candidates.iter().all(|candidate| candidate.matched_blocks == 0)
     }
 
     #[cfg(test)]
@@ -107,6 +123,8 @@ impl<'a> Candidate<'a> {
             in_flight: 0,
             in_flight_tokens: 0,
             matched_blocks: 0,
+            cold_rank: None,
+            standing: Standing::Sound,
             warmth: 1.0,
             speed: Speed::default(),
             load: Load::default(),

@@ -24,9 +24,17 @@ pub struct Ranked {
 pub struct Decision {
     /// Best first.
     pub ranked: Vec<Ranked>,
+    /// Who reads the prompt, if it is not the first of these.
+    pub prefill: Option<Ranked>,
 }
 
 impl Decision {
+    /// The prompt is read by `reader`. A retry must not go there: it would have to hand over to itself.
+    pub fn split(&mut self, reader: Ranked) {
+        self.ranked.retain(|ranked| ranked.index != reader.index);
+        self.prefill = Some(reader);
+    }
+
     /// The destination as the header wants it: `ip:port` of the pick, then those to fall back to.
     pub fn destination(&self) -> Option<String> {
         let mut list = String::new();
@@ -59,14 +67,17 @@ impl fmt::Display for Ranked {
     }
 }
 
-/// One line: the pick with its scores, then the runner-up with its own.
+/// One line: the pick with its scores, then the runner-up with its own, then who reads the prompt.
 impl fmt::Display for Decision {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut ranked = self.ranked.iter();
         let Some(pick) = ranked.next() else { return f.write_str("nothing to pick") };
         write!(f, "{pick}")?;
-        match ranked.next() {
-            Some(next) => write!(f, " before {next}"),
+        if let Some(next) = ranked.next() {
+            write!(f, " before {next}")?;
+        }
+        match &self.prefill {
+            Some(prefill) => write!(f, "; prefill by {prefill}"),
             None => Ok(()),
         }
     }

@@ -4,7 +4,8 @@
 //! what this proxy has in flight there, how much of the prompt it is believed to have cached, and what the request would
 //! bring. Then, in a [`Profile`]:
 //!
-//! 1. Endpoints new to the fleet that have their share already are held back (`slow_start`), whatever the profile.
+//! 1. Whatever the profile, endpoints that fail their requests are held back but for a probe (`failing`), and so are those new
+//!    to the fleet that have their share already (`slow_start`), unless the filters leave nobody else.
 //! 2. Each **filter** takes candidates out, those that cannot serve the request or should not. A filter that says who should
 //!    not, keeps all before it would take out all: a poor choice is better than none. One that says who cannot, may leave
 //!    nobody over.
@@ -23,18 +24,32 @@
 //! it is for those who come from the Gateway API Inference Extension's endpoint picker, whose names, formulas and defaults
 //! the plugins have.
 //!
-//! Plugins are pure: whatever they look at is in the [`Request`] and the [`Candidate`]s. To add a plugin: a file in `filters/`, `scorers/` or `pickers/`, and a line in [`registry`]'s table.
+//! # Prefill apart from decode
+//!
+//! Where that is wanted, two profiles choose, one after the other: the pool's profile the endpoint that generates, of those
+//! whose label says that they can (`roles`), and a profile of its own the one that reads the prompt, if a [`Decider`] finds
+//! that worth it. The first decides before it is known that the prompt is read elsewhere: it sees the whole request, so
+//! of two endpoints the one with more of the prompt cached costs less, which is also what has less to be handed over.
+//!
+//! Plugins are pure: whatever they look at is in the [`Request`] and the [`Candidate`]s. To add a plugin: a file in `filters/`, `scorers/`, `pickers/` or `deciders/`, and a line in [`registry`]'s table.
 
 mod candidate;
+mod deciders;
 mod decision;
+mod failing;
 mod filters;
 mod pickers;
 mod profile;
 pub mod ready;
 pub mod registry;
 mod rng;
+mod roles;
 mod scorers;
+mod session;
+mod slo;
 mod slow_start;
+#[cfg(test)]
+mod tests;
 
 pub use candidate::{Candidate, Request};
 pub use decision::{Decision, Ranked};
@@ -42,9 +57,13 @@ pub use profile::{Profile, Weighted};
 pub use rng::Rng;
 pub(crate) use slow_start::warmth;
 
-use crate::cost::Terms;
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crate::cost::{Terms, Work};
 use crate::parameters;
 use crate::saturation::Staleness;
+use crate::session::Session;
 
 /// Takes candidates out. May keep all, may keep none.
 pub trait Filter {
@@ -60,6 +79,16 @@ pub trait Filter {
     fn staleness(&mut self) -> Option<&mut Staleness> {
         None
     }
+
+    /// How sessions are told, for one that looks at a request's session.
+    fn session(&self) -> Option<&Session> {
+        None
+    }
+
+    /// What is wrong with an endpoint's labels, for a plugin that reads more than text out of them.
+    fn label_fault(&self, _: &BTreeMap<String, String>) -> Option<String> {
+        None
+    }
 }
 
 /// Says how good each candidate is for a request.
@@ -72,10 +101,36 @@ pub trait Scorer {
         Vec::new()
     }
 
+    /// How sessions are told, for one that looks at a request's session.
+    fn session(&self) -> Option<&Session> {
+        None
+    }
+
+    /// What is wrong with an endpoint's labels, for a plugin that reads more than text out of them.
+    fn label_fault(&self, _: &BTreeMap<String, String>) -> Option<String> {
+        None
+    }
+
+    /// The filter that it wants to be beside its scores, behind those of the profile.
+    fn filter(&self) -> Option<Box<dyn Filter>> {
+        None
+    }
+
+    /// How many endpoints it wants remembered in the order of the last prompt that came to them and that nobody had cached.
+    fn cold_memory(&self) -> u32 {
+        0
+    }
+
     /// The seconds behind the score of a candidate, for a scorer that reckons in seconds.
     fn explain(&self, _: &Candidate<'_>) -> Option<Terms> {
         None
     }
+}
+
+/// Says for which requests one endpoint shall read the prompt and another one generate the answer.
+pub trait Decider: fmt::Debug {
+    /// Whether to split a request that would be this work where its answer is generated.
+    fn splits(&self, work: &Work) -> bool;
 }
 
 /// Turns totals into an order.

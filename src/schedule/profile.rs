@@ -1,9 +1,10 @@
 //! A resolved profile and the decision it takes.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
-use super::slow_start::hold_back;
-use super::{Candidate, Decision, Filter, Picker, Ranked, Request, Rng, Scorer};
+use super::{Candidate, Decision, Filter, Picker, Ranked, Request, Rng, Scorer, failing, slow_start};
+use crate::session::Session;
 
 /// A scorer in a profile.
 pub struct Weighted {
@@ -26,18 +27,47 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// The request headers that its plugins look at.
+    /// The request headers that its plugins look at, each once.
     pub fn headers(&self) -> Vec<&str> {
         let filters = self.filters.iter().flat_map(|(_, filter)| filter.headers());
-        filters.chain(self.scorers.iter().flat_map(|scorer| scorer.scorer.headers())).collect()
+        let all = filters.chain(self.scorers.iter().flat_map(|scorer| scorer.scorer.headers()));
+        let mut names: Vec<&str> = Vec::new();
+        all.for_each(|name| {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        });
+        names
     }
 
-    /// Places `request` on one of `candidates`; those that a filter takes away are gone then. Whatever the profile, a
-    /// newcomer gets no herd.
+    /// How each of its plugins that look at sessions tells them.
+    pub fn sessions(&self) -> impl Iterator<Item = &Session> {
+        let filters = self.filters.iter().filter_map(|(_, filter)| filter.session());
+        filters.chain(self.scorers.iter().filter_map(|scorer| scorer.scorer.session()))
+    }
+
+    /// What is wrong with an endpoint's labels for one of its plugins.
+    pub fn label_fault(&self, labels: &BTreeMap<String, String>) -> Option<String> {
+        let filters = self.filters.iter().find_map(|(_, filter)| filter.label_fault(labels));
+        filters.or_else(|| self.scorers.iter().find_map(|scorer| scorer.scorer.label_fault(labels)))
+    }
+
+    /// How many endpoints are to be remembered in the order of the last cold prompt that came to them; see
+    /// [`Scorer::cold_memory`].
+    pub fn cold_memory(&self) -> u32 {
+        self.scorers.iter().map(|scorer| scorer.scorer.cold_memory()).max().unwrap_or(0)
+    }
+
+    /// Places `request` on one of `candidates`; those that a filter takes away are gone then. Whatever the profile, an
+    /// endpoint that fails its requests gets but a probe, and a newcomer no herd.
     pub fn decide(&self, request: &Request<'_>, candidates: &mut Vec<Candidate<'_>>, rng: &mut Rng) -> Decision {
-        hold_back(candidates);
-        for (_, filter) in &self.filters {
-            filter.filter(request, candidates, rng);
+        let mut held_back = failing::hold_back(candidates);
+        held_back.append(&mut slow_start::hold_back(candidates));
+        self.filter(request, candidates, rng);
+        if candidates.is_empty() && !held_back.is_empty() {
+            // The others cannot serve it. Rather a failing server or a herd than no answer.
+            candidates.append(&mut held_back);
+            self.filter(request, candidates, rng);
         }
         let mut totals = vec![0.0; candidates.len()];
         let columns: Vec<Vec<Option<f64>>> = self
@@ -67,7 +97,13 @@ impl Profile {
                     .collect(),
             })
         });
-        Decision { ranked: ranked.collect() }
+        Decision { ranked: ranked.collect(), prefill: None }
+    }
+
+    fn filter(&self, request: &Request<'_>, candidates: &mut Vec<Candidate<'_>>, rng: &mut Rng) {
+        for (_, filter) in &self.filters {
+            filter.filter(request, candidates, rng);
+        }
     }
 }
 

@@ -20,15 +20,17 @@ pub(crate) fn warmth(joined: Timestamp, warmup: Duration, now: Timestamp) -> f64
     (now.since(joined).as_secs_f64() / warmup.as_secs_f64()).min(1.0)
 }
 
-/// Takes out endpoints that are warming up and have their share.
-pub(super) fn hold_back(candidates: &mut Vec<Candidate<'_>>) {
+/// Takes out endpoints that are warming up and have their share. Returns them.
+pub(super) fn hold_back<'a>(candidates: &mut Vec<Candidate<'a>>) -> Vec<Candidate<'a>> {
     let is_warm = |candidate: &Candidate<'_>| candidate.warmth >= 1.0;
     let warm = candidates.iter().filter(|candidate| is_warm(candidate) && candidate.health != Health::Unreachable);
     let (sum, count) = warm.fold((0.0, 0.0), |(sum, count), warm| (sum + f64::from(warm.in_flight), count + 1.0));
-    if count > 0.0 {
-        let share = |warmth: f64| (warmth * sum / count).max(1.0);
-        candidates.retain(|candidate| is_warm(candidate) || f64::from(candidate.in_flight) < share(candidate.warmth));
+    if count == 0.0 {
+        return Vec::new();
     }
+    let share = |warmth: f64| (warmth * sum / count).max(1.0);
+    let has_it = |candidate: &Candidate<'_>| f64::from(candidate.in_flight) >= share(candidate.warmth);
+    candidates.extract_if(.., |candidate| !is_warm(candidate) && has_it(candidate)).collect()
 }
 
 #[cfg(test)]

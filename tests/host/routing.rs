@@ -111,3 +111,36 @@ fn a_server_that_only_the_picker_knows_takes_part_and_one_that_only_the_scraper_
     let picked: BTreeSet<_> = (0..60).map(|_| worker.get("/v1/models").picked()).collect();
     assert_eq!(picked, (2..=4).map(address).collect());
 }
+
+#[test]
+fn a_test_may_name_its_servers_where_the_profile_lets_it() {
+    let testing =
+        |filters| with(pool(3), "profile", json!({ "filters": filters, "picker": { "type": "random-picker" } }));
+    let ask = |header: &str| Request::post(CHAT).header("test-epp-endpoint-selection", header).body(chat(&["hello"]));
+    let (proxy, worker) = ready(testing(json!([{ "type": "header-based-testing-filter" }])));
+    for _ in 0..16 {
+        assert_eq!(worker.send(ask("10.0.0.2:8000")).picked(), address(2));
+        assert_ne!(worker.send(ask("10.0.0.1:8000, 10.0.0.3")).picked(), address(2));
+    }
+    assert_eq!(worker.send(ask("10.0.0.9:8000")).reply().status, 503);
+    let free: BTreeSet<_> = (0..64).map(|_| worker.post(CHAT, chat(&["hello"])).picked()).collect();
+    assert_eq!(free.len(), 3, "without the header all take part");
+    drop((proxy, worker));
+
+    let (_proxy, worker) = ready(testing(json!([])));
+    let deaf: BTreeSet<_> = (0..64).map(|_| worker.send(ask("10.0.0.2:8000")).picked()).collect();
+    assert_eq!(deaf.len(), 3, "nobody listens to the header");
+}
+
+#[test]
+fn prompts_that_nobody_has_go_around_among_all_workers() {
+    let cold = || (0..6).map(|n| chat(&[&format!("{n}: {}", "hello ".repeat(200))]));
+    let (proxy, first) = ready(with(pool(3), "profile", only("no-hit-lru-scorer")));
+    let second = proxy.worker();
+    proxy.run_for(ms(300));
+    let workers = [&first, &second];
+    let picks: Vec<_> =
+        cold().zip(workers.iter().cycle()).map(|(body, worker)| worker.post(CHAT, body).picked()).collect();
+    assert_eq!(picks[..3], picks[3..], "the same order again: {picks:?}");
+    assert_eq!(picks[..3].iter().collect::<BTreeSet<_>>().len(), 3, "each once: {picks:?}");
+}

@@ -21,6 +21,8 @@ fn one_endpoint_is_a_configuration() {
     let prefix = Prefix { block_tokens: 64, max_blocks: 2048, capacity_blocks: 7812, max_entries: 500_000 };
     assert_eq!(config.prefix, prefix);
     assert_eq!(config.failure_mode, FailureMode::FailClose);
+    assert_eq!((config.subset_hint, config.served_header, config.health_path), (SubsetHint::Honour, None, None));
+    assert!(config.pool.passive_health);
 }
 
 #[test]
@@ -44,12 +46,14 @@ fn every_field_is_taken() {
             "engines": [{"name": "mine", "metrics_path": "/own", "waiting": "q{k=\"waiting\"}", "running": "r", "lora": "l"}]},
         "request": {"max_body_bytes": 1024},
         "prefix": {"block_tokens": 16, "max_blocks": 1, "capacity_blocks": 9, "max_entries": 1000},
-        "failure_mode": "fail-open",
+        "failure_mode": "fail-open", "subset_hint": "ignore", "served_header": "X-Served", "health_path": "/-/ready",
         "profile": {"picker": {"type": "random-picker"}}
     }"#,
     );
     let [a, b, c] = &config.pool.endpoints[..] else { panic!("three endpoints") };
     assert_eq!(config.pool.name, "chat-7b");
+    assert_eq!(config.subset_hint, SubsetHint::Ignore);
+    assert_eq!((config.served_header.as_deref(), config.health_path.as_deref()), (Some("x-served"), Some("/-/ready")));
     assert_eq!((&*a.spec, &*a.metrics_path), (&EngineSpec::builtin(Engine::Sglang), "/m?x=1"));
     assert_eq!(a.labels["role"], "decode");
     assert_eq!(b.address.to_string(), "[2001:db8::1]:8001");

@@ -32,7 +32,10 @@ fn not_an_object() {
 
 #[test]
 fn no_pool() {
-    refused("{}", "missing field `pool`");
+    refused(
+        "{}",
+        r#"`pool` is missing, or `pools` with at least one; the least is {"pool": {"endpoints": [{"address": "10.0.0.1:8000"}]}}"#,
+    );
     refused(r#"{"pool": {}}"#, "pool: missing field `endpoints`");
     refused(endpoints("{}"), "pool.endpoints[0]: missing field `address`");
 }
@@ -51,7 +54,7 @@ fn unknown_field() {
     );
     refused(
         with(r#", "wieghts": {}"#),
-        "wieghts: unknown field; known here: `pool`, `scrape`, `request`, `prefix`, `ledger`, `gateways`, `failure_mode`, `explain`, `profile`, `objectives`, `saturation`",
+        "wieghts: unknown field; known here: `pool`, `pools`, `model_headers`, `model_choice`, `scrape`, `request`, `prefix`, `ledger`, `gateways`, `failure_mode`, `explain`, `model_rewrites`, `subset_hint`, `served_header`, `health_path`, `profile`, `disaggregation`, `objectives`, `saturation`",
     );
 }
 
@@ -75,7 +78,7 @@ fn wrong_type() {
     refused(with(r#", "scrape": []"#), "scrape: invalid type: list, expected an object");
     refused(with(r#", "scrape": null"#), "scrape: invalid type: null, expected an object");
     refused(r#"{"pool": "10.0.0.1:8000"}"#, r#"pool: invalid type: string "10.0.0.1:8000", expected an object"#);
-    refused(r#"{"pool": {"endpoints": {}}}"#, "pool.endpoints: invalid type: object, expected a list of objects");
+    refused(r#"{"pool": {"endpoints": {}}}"#, "pool.endpoints: invalid type: object, expected a list");
     let bare = r#"pool.endpoints[0]: invalid type: string "10.0.0.1:8000", expected an object"#;
     refused(endpoints(r#""10.0.0.1:8000""#), bare);
     refused(
@@ -92,6 +95,15 @@ fn unknown_value() {
         with(r#", "failure_mode": "fail-closed""#),
         r#"failure_mode: unknown value "fail-closed"; did you mean `fail-close`? Known here: `fail-open`, `fail-close`"#,
     );
+}
+
+#[test]
+fn a_header_that_is_not_for_us() {
+    for name in ["", "x-", "content-length", ":status", "x-a b", "x-\u{fc}", &format!("x-{}", "a".repeat(63))] {
+        let json = with(&format!(r#", "served_header": "{name}""#));
+        let fault = "is not a header name such as x-served-by, of x- and 1 to 62 letters, digits, - and _";
+        refused(json, &format!("served_header: {name:?} {fault}"));
+    }
 }
 
 /// The message ends in a log line.

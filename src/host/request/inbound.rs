@@ -1,9 +1,12 @@
 //! What a request says before it is decided on.
 
-use super::super::abi::{self, Buffer, Headers as Map};
+use super::super::SUBSET;
+use super::super::abi::{self, Buffer, Headers as Map, Refused};
 use super::super::worker::Worker;
+use crate::config::SubsetHint;
 use crate::headers::Headers;
 use crate::prompt::{self, Dialect, Prompt};
+use crate::subset::Subset;
 
 /// A request as its headers tell.
 pub(super) struct Inbound {
@@ -11,8 +14,19 @@ pub(super) struct Inbound {
     pub(super) dialect: Option<Dialect>,
     /// Those of its headers that matter to where it goes.
     pub(super) headers: Headers,
+    /// The only endpoints that the proxy wants it to go to.
+    pub(super) subset: Option<Subset>,
+    /// It asks the filter whether it is ready.
+    pub(super) asks_health: bool,
     /// The body, if there is one, can be read.
     readable: bool,
+}
+
+/// What was read of a request's body.
+pub(super) struct Body {
+    pub(super) bytes: Vec<u8>,
+    /// Of the whole body, where it is known.
+    pub(super) length: Option<u64>,
 }
 
 impl Inbound {
@@ -20,11 +34,15 @@ impl Inbound {
     pub(super) fn read(worker: &Worker) -> Self {
         let header = |name: &str| abi::header(Map::Request, name);
         let posts = || header(":method").is_some_and(|method| method == b"POST");
-        let dialect = header(":path").and_then(|path| Dialect::of_path(&path)).filter(|_| posts());
+        let path = header(":path").unwrap_or_default();
+        let dialect = Dialect::of_path(&path).filter(|_| posts());
+        let is_health = |health: &str| path.split(|byte| *byte == b'?').next() == Some(health.as_bytes());
         let wanted = worker.config.request_headers.iter();
         Self {
             dialect,
             headers: wanted.filter_map(|name| Some((name.clone(), header(name)?))).collect(),
+            subset: (worker.config.subset_hint == SubsetHint::Honour).then(subset).flatten(),
+            asks_health: worker.config.health_path.as_deref().is_some_and(is_health),
             readable: dialect.is_some() && is_plain(header("content-encoding")),
         }
     }
@@ -34,13 +52,27 @@ impl Inbound {
         self.readable
     }
 
-    /// Reads at most `max_body_bytes` of what has come of the body, which is `whole` bytes long; if its end has not come, it
-    /// is as long as declared.
-    pub(super) fn prompt(&self, worker: &Worker, whole: Option<usize>) -> Option<Prompt> {
-        let body = abi::buffer(Buffer::RequestBody, worker.config.request.max_body_bytes).unwrap_or_default();
+    /// At most `max_body_bytes` of what has come of the body, which is `whole` bytes long; if its end has not come, it is as
+    /// long as declared.
+    pub(super) fn body(&self, worker: &Worker, whole: Option<usize>) -> Body {
+        let bytes = abi::buffer(Buffer::RequestBody, worker.config.request.max_body_bytes).unwrap_or_default();
         let declared = || std::str::from_utf8(&abi::header(Map::Request, "content-length")?).ok()?.trim().parse().ok();
         let length = whole.map_or_else(declared, |whole| u64::try_from(whole).ok());
-        Some(prompt::read(self.dialect?, &body, length, worker.picker.borrow().blocks()))
+        Body { bytes, length }
+    }
+
+    /// What a body asks for, cut as the pool of `worker` cuts prompts.
+    pub(super) fn prompt(&self, worker: &Worker, body: &Body) -> Option<Prompt> {
+        Some(prompt::read(self.dialect?, &body.bytes, body.length, worker.picker.borrow().blocks()))
+    }
+}
+
+/// What cannot be read was asked for all the same, and names nobody.
+fn subset() -> Option<Subset> {
+    match abi::try_property(&SUBSET) {
+        Ok(value) => Some(Subset::parse(&value)),
+        Err(Refused::UNREADABLE) => Some(Subset::default()),
+        Err(_) => None,
     }
 }
 

@@ -182,3 +182,33 @@ fn a_quiet_worker_does_not_write() {
     worker.tick(&store, &[], at(400));
     assert_eq!(store.get(b"endpoint-picker/p/learned").cas, written);
 }
+
+#[test]
+fn a_probe_that_cannot_be_taken_is_no_longer_due() {
+    let (store, due) = (Memory::default(), at(2_000));
+    let mut worker = learner();
+    (0..3).for_each(|_| worker.observe_failure(A, 1.0, START));
+    worker.tick(&store, &[A], START);
+    assert_eq!((worker.failing(), worker.standing(A, 0, START)), (1, Standing::Failing));
+    for (lost, taken) in [(TRIES, false), (TRIES - 1, true)] {
+        let mut worker = learner();
+        worker.tick(&store, &[A], due);
+        assert_eq!(worker.standing(A, 0, due), Standing::Due);
+        let contended = Contended { store: &store, lost: Cell::new(lost) };
+        assert_eq!(worker.probe(&contended, A, 0, due), taken);
+        assert_eq!(worker.standing(A, 0, due), Standing::Failing);
+    }
+    assert!(!worker.probe(&store, A, 0, due), "another worker has it");
+    assert_eq!(worker.standing(A, 0, due), Standing::Failing);
+}
+
+#[test]
+fn answers_of_servers_that_do_not_fail_are_not_written_down() {
+    let mut worker = learner();
+    assert!(!worker.is_troubled(A));
+    worker.observe_failure(A, 1.0, START);
+    assert!(worker.is_troubled(A), "at once");
+    (0..10).for_each(|_| worker.observe_success(A, START));
+    settle(&mut worker);
+    assert!(!worker.is_troubled(A), "any more");
+}

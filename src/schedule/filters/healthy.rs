@@ -3,15 +3,12 @@
 //! An endpoint of which nothing is known takes part. If none is left, all are kept: metrics that fail everywhere while
 //! the servers answer are more likely than a pool that died at one stroke, and a dead pool answers 503 by itself.
 
-use serde::Deserialize;
-
 use crate::fleet::Health;
 use crate::schedule::{Candidate, Filter, Request, Rng};
 
 /// Removes unreachable endpoints.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Healthy {}
+#[derive(Debug)]
+pub struct Healthy;
 
 impl Filter for Healthy {
     fn filter(&self, _: &Request<'_>, candidates: &mut Vec<Candidate<'_>>, _: &mut Rng) {
@@ -30,7 +27,7 @@ mod tests {
         for (candidate, health) in candidates.iter_mut().zip(health) {
             candidate.health = health;
         }
-        Healthy {}.filter(&Request::default(), &mut candidates, &mut Rng::new(1));
+        Healthy.filter(&Request::default(), &mut candidates, &mut Rng::new(1));
         candidates.iter().map(|c| c.address).collect()
     }
 

@@ -3,14 +3,11 @@
 //! A request for an adapter queues in the engine until a slot is free, however idle the engine is. Endpoints that serve
 //! the adapter already, have room for one more, or do not tell are kept; if none is left, all are.
 
-use serde::Deserialize;
-
 use crate::schedule::{Candidate, Filter, Request, Rng};
 
 /// Removes endpoints with no slot for the request's adapter.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct LoraCapacity {}
+#[derive(Debug)]
+pub struct LoraCapacity;
 
 impl Filter for LoraCapacity {
     fn filter(&self, request: &Request<'_>, candidates: &mut Vec<Candidate<'_>>, _: &mut Rng) {
@@ -41,7 +38,7 @@ mod tests {
             .map(|(lora, name)| Candidate { lora: lora.as_ref(), ..Candidate::named(name) })
             .collect();
         let request = Request { model: Some(model.as_bytes()), ..Request::default() };
-        LoraCapacity {}.filter(&request, &mut candidates, &mut Rng::new(1));
+        LoraCapacity.filter(&request, &mut candidates, &mut Rng::new(1));
         candidates.iter().map(|c| c.address.parse().unwrap()).collect()
     }
 

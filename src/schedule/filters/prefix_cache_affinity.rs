@@ -68,10 +68,12 @@ impl Filter for PrefixCacheAffinity {
 mod tests {
     use super::*;
 
-    const BLOCKS: u32 = 10;
-
     /// The places of those that stay, of servers with so many blocks of ten and so many tokens in flight.
     fn kept(filter: &PrefixCacheAffinity, servers: &[(u32, u32)], rng: &mut Rng) -> Vec<usize> {
+        kept_of(10, filter, servers, rng)
+    }
+
+    fn kept_of(blocks: u32, filter: &PrefixCacheAffinity, servers: &[(u32, u32)], rng: &mut Rng) -> Vec<usize> {
         let candidates = servers.iter().enumerate().map(|(index, (matched_blocks, in_flight_tokens))| Candidate {
             index,
             matched_blocks: *matched_blocks,
@@ -79,7 +81,7 @@ mod tests {
             ..Candidate::named("10.0.0.1:8000")
         });
         let mut candidates = candidates.collect();
-        filter.filter(&Request { blocks: BLOCKS, ..Request::default() }, &mut candidates, rng);
+        filter.filter(&Request { blocks, ..Request::default() }, &mut candidates, rng);
         candidates.iter().map(|c| c.index).collect()
     }
 
@@ -123,6 +125,27 @@ mod tests {
         keeps(slow, &[(10, 11), (0, 0)], &[0, 1]);
         let patient = PrefixCacheAffinity { max_ttft_penalty_ms: 0, ..Default::default() };
         keeps(patient, &[(10, u32::MAX), (0, 0)], &[0]);
+    }
+
+    /// The endpoint picker's own cases: percent of the prompt and tokens in flight.
+    #[test]
+    fn the_cases_of_the_endpoint_picker_come_out_alike() {
+        let keeps = |filter: PrefixCacheAffinity, servers: &[(u32, u32)], expected: &[usize]| {
+            assert_eq!(kept_of(100, &filter, servers, &mut Rng::new(1)), expected, "{filter:?} {servers:?}");
+        };
+        let default = PrefixCacheAffinity::default;
+        keeps(PrefixCacheAffinity { affinity_threshold: 0.0, ..default() }, &[(90, 0), (10, 0)], &[0, 1]);
+        keeps(default(), &[(10, 0), (20, 0), (50, 0)], &[0, 1, 2]);
+        keeps(default(), &[(90, 0), (85, 0), (10, 0)], &[0, 1]);
+        let slow = |max_ttft_penalty_ms| PrefixCacheAffinity {
+            peak_prefill_throughput: 1000,
+            max_ttft_penalty_ms,
+            ..default()
+        };
+        keeps(slow(100), &[(90, 500), (10, 50)], &[0, 1]);
+        keeps(slow(1000), &[(90, 500), (10, 50)], &[0]);
+        keeps(slow(0), &[(90, 5000), (10, 0)], &[0]);
+        keeps(PrefixCacheAffinity { exploration_probability: 1.0, ..default() }, &[(90, 0), (10, 0)], &[0, 1]);
     }
 
     #[test]

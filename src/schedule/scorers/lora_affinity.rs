@@ -3,14 +3,11 @@
 //! In this order, so an adapter that waits at a server with room scores 0.8. Servers that tell nothing of adapters are
 //! not judged, and a request without a model name judges nobody.
 
-use serde::Deserialize;
-
 use crate::schedule::{Candidate, Request, Scorer};
 
 /// Prefers endpoints that serve the request's adapter.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct LoraAffinity {}
+#[derive(Debug)]
+pub struct LoraAffinity;
 
 impl Scorer for LoraAffinity {
     fn score(&self, request: &Request<'_>, candidates: &[Candidate<'_>], scores: &mut [Option<f64>]) {
@@ -44,12 +41,13 @@ mod tests {
             lora(2, &["other"], &[]),
             lora(4, &["other"], &["sql"]),
             lora(2, &["other"], &["sql"]),
+            lora(2, &["other", "third"], &[]),
             lora(1, &["other"], &[]),
             lora(0, &[], &[]),
         ];
         let servers: Vec<_> = servers.iter().map(Some).chain([None]).collect();
         let request = Request { model: Some(b"sql"), ..Request::default() };
-        let expected = [Some(1.0), Some(0.8), Some(0.8), Some(0.6), Some(0.0), Some(0.0), None];
-        assert_eq!(scores(&LoraAffinity {}, &request, &servers, |c, l| c.lora = l), expected);
+        let expected = [Some(1.0), Some(0.8), Some(0.8), Some(0.6), Some(0.0), Some(0.0), Some(0.0), None];
+        assert_eq!(scores(&LoraAffinity, &request, &servers, |c, l| c.lora = l), expected);
     }
 }

@@ -1,18 +1,27 @@
 //! A file a scorer.
 
 mod active_request;
+mod context_length_aware;
 mod expected_cost;
 mod kv_cache_utilization;
+mod latency;
+mod load_aware;
 mod lora_affinity;
+mod no_hit_lru;
 mod prefix_cache;
 mod queue;
 mod running_requests;
+mod session_affinity;
 mod token_load;
 
 pub(super) use active_request::ActiveRequest;
+pub(super) use context_length_aware::ContextLengthAware;
 pub(super) use expected_cost::ExpectedCost;
 pub(super) use kv_cache_utilization::KvCacheUtilization;
+pub(super) use latency::Latency;
+pub(super) use load_aware::LoadAware;
 pub(super) use lora_affinity::LoraAffinity;
+pub(super) use no_hit_lru::NoHitLru;
 pub(super) use prefix_cache::PrefixCache;
 pub(super) use queue::Queue;
 pub(super) use running_requests::RunningRequests;

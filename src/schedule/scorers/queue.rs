@@ -1,14 +1,11 @@
 //! `queue-scorer`: `(max - q) / (max - min)` over the candidates' waiting requests; all equal: 1.
 
-use serde::Deserialize;
-
 use super::fewest_first;
 use crate::schedule::{Candidate, Request, Scorer};
 
 /// Prefers short queues in the engine.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Queue {}
+#[derive(Debug)]
+pub struct Queue;
 
 impl Scorer for Queue {
     fn score(&self, _: &Request<'_>, candidates: &[Candidate<'_>], scores: &mut [Option<f64>]) {
@@ -22,7 +19,7 @@ mod tests {
     use crate::schedule::scorers::testing::scores;
 
     fn of(queues: &[Option<u32>]) -> Vec<Option<f64>> {
-        scores(&Queue {}, &Request::default(), queues, |c, q| c.waiting = q)
+        scores(&Queue, &Request::default(), queues, |c, q| c.waiting = q)
     }
 
     #[test]

@@ -1,14 +1,11 @@
 //! `running-requests-size-scorer`: `(max - r) / (max - min)` over the candidates' running requests; all equal: 1.
 
-use serde::Deserialize;
-
 use super::fewest_first;
 use crate::schedule::{Candidate, Request, Scorer};
 
 /// Prefers small batches.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct RunningRequests {}
+#[derive(Debug)]
+pub struct RunningRequests;
 
 impl Scorer for RunningRequests {
     fn score(&self, _: &Request<'_>, candidates: &[Candidate<'_>], scores: &mut [Option<f64>]) {
@@ -24,7 +21,7 @@ mod tests {
     #[test]
     fn the_smallest_batch_scores_one() {
         let running = [Some(20), Some(5), None, Some(0)];
-        let scores = scores(&RunningRequests {}, &Request::default(), &running, |c, r| c.running = r);
+        let scores = scores(&RunningRequests, &Request::default(), &running, |c, r| c.running = r);
         assert_eq!(scores, [Some(0.0), Some(0.75), None, Some(1.0)]);
     }
 }

@@ -49,6 +49,8 @@ mod tests {
     #[test]
     fn what_is_in_flight_and_what_this_request_brings_count_alike() {
         let scorer = TokenLoad { queue_threshold_tokens: 1000 };
+        assert_eq!(of(&scorer, &[(0, 800), (500, 800), (1000, 800)]), [1.0, 0.5, 0.0].map(Some));
+        assert_eq!(of(&scorer, &[(0, 550), (250, 550), (750, 550)]), [0.75, 0.5, 0.0].map(Some));
         assert_eq!(of(&scorer, &[(0, 800), (250, 800), (0, 550), (100, 700)]), [1.0, 0.75, 0.75, 0.8].map(Some));
     }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::thread;
 
+use proxy_wasm::types::Status;
 use serde_json::Value;
 
 use super::headers::Headers;
@@ -17,6 +18,7 @@ pub struct Request {
     headers: Headers,
     pieces: Vec<Vec<u8>>,
     ending: Ending,
+    subset: Option<Result<Vec<u8>, Status>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +36,7 @@ impl Request {
         headers.add(":path", path);
         headers.add(":scheme", "http");
         headers.add(":authority", "llm.example");
-        Self { headers, pieces: Vec::new(), ending: Ending::WithHeaders }
+        Self { headers, pieces: Vec::new(), ending: Ending::WithHeaders, subset: None }
     }
 
     pub fn get(path: &str) -> Self {
@@ -47,6 +49,12 @@ impl Request {
 
     pub fn header(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
         self.headers.add(name, value);
+        self
+    }
+
+    /// A filter before this one wrote this subset hint, as the host hands it over.
+    pub fn subset(mut self, hint: Result<Vec<u8>, Status>) -> Self {
+        self.subset = Some(hint);
         self
     }
 
@@ -76,9 +84,9 @@ impl Request {
     }
 
     pub(super) fn send(self, vm: &Arc<Vm>, root: u32) -> Exchange {
-        let Self { headers, pieces, ending } = self;
+        let Self { headers, pieces, ending, subset } = self;
         let context = vm.run(move || {
-            let context = stream::open(root, headers, ending == Ending::WithHeaders);
+            let context = stream::open(root, headers, subset, ending == Ending::WithHeaders);
             let last = pieces.len().wrapping_sub(1);
             for (i, piece) in pieces.iter().enumerate() {
                 stream::body(context, piece, ending == Ending::WithBody && i == last);
@@ -191,10 +199,28 @@ impl Exchange {
         self
     }
 
+    /// A header of the answer as the client gets it.
+    pub fn answer_header(&self, name: &str) -> Option<String> {
+        self.look().response.get(name).map(|value| String::from_utf8(value).unwrap())
+    }
+
     /// A piece of the answer.
     pub fn says(&self, piece: &str) -> &Self {
         let (context, piece) = (self.context, piece.as_bytes().to_vec());
         self.vm.run(move || stream::respond_body(context, &piece, false));
+        self
+    }
+
+    /// Header and body of the answer so far, as the client got them.
+    pub fn received(&self) -> (Headers, String) {
+        let stream = self.look();
+        (stream.response, String::from_utf8(stream.received).unwrap())
+    }
+
+    /// The answer has no more pieces; the stream is still there.
+    pub fn says_no_more(&self) -> &Self {
+        let context = self.context;
+        self.vm.run(move || stream::respond_body(context, b"", true));
         self
     }
 
@@ -203,6 +229,18 @@ impl Exchange {
         let context = self.context;
         self.vm.run(move || stream::respond_body(context, b"", true));
         self.close();
+    }
+
+    /// The stream is gone, and the proxy noted these flags.
+    pub fn breaks(&self, flags: u64) {
+        let context = self.context;
+        self.vm.run(move || stream::flags(context, flags));
+        self.close();
+    }
+
+    /// The response headers as the client gets them.
+    pub fn response(&self) -> Headers {
+        self.look().response
     }
 
     /// The stream is gone: the client left, a timeout struck, or there was nothing more to say.

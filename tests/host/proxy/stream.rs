@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use proxy_wasm::types::Action;
+use proxy_wasm::types::{Action, Status};
 
 use super::exports;
 use super::headers::Headers;
@@ -44,11 +44,18 @@ pub struct Stream {
     pub body: Vec<u8>,
     pub response: Headers,
     pub response_access: Access,
+    /// The newest piece.
     pub response_body: Vec<u8>,
+    /// All pieces as the client got them.
+    pub received: Vec<u8>,
     /// Who serves it.
     pub upstream: Option<String>,
     /// Nobody does: the proxy answers for who it tried last.
     pub made_up: bool,
+    /// Envoy's response flags.
+    pub flags: u64,
+    /// The subset hint in the dynamic metadata, as the host hands it over.
+    pub subset: Option<Result<Vec<u8>, Status>>,
     pub sent: Option<Sent>,
     pub reply: Option<Reply>,
     /// Host calls by name.
@@ -60,11 +67,11 @@ fn stream<T>(context: u32, look: impl FnOnce(&mut Stream) -> T) -> T {
 }
 
 /// A request's headers arrive at a new stream of `root`.
-pub fn open(root: u32, request: Headers, end: bool) -> u32 {
+pub fn open(root: u32, request: Headers, subset: Option<Result<Vec<u8>, Status>>, end: bool) -> u32 {
     let count = request.len();
     let context = state(|state| {
         let context = state.new_context();
-        let stream = Stream { request, request_access: Access::Change, ..Stream::default() };
+        let stream = Stream { request, subset, request_access: Access::Change, ..Stream::default() };
         state.streams.insert(context, stream);
         context
     });
@@ -134,6 +141,7 @@ pub fn respond_body(context: u32, piece: &[u8], end: bool) {
     stream(context, |stream| stream.response_body = piece.to_vec());
     let action = exports::response_body(context, piece.len(), end);
     assert_eq!(action, Action::Continue, "a response is never held");
+    stream(context, |stream| stream.received.append(&mut stream.response_body));
 }
 
 /// The stream is over, by its end or otherwise.
@@ -141,6 +149,11 @@ pub fn close(context: u32) {
     stream(context, |stream| (stream.request_access, stream.response_access) = (Access::Read, Access::Read));
     exports::end(context);
     state(|state| state.streams.remove(&context));
+}
+
+/// What the proxy notes of how the answer went wrong.
+pub fn flags(context: u32, flags: u64) {
+    stream(context, |stream| stream.flags = flags);
 }
 
 /// A copy for a test to look at.
@@ -153,5 +166,7 @@ pub fn served_by(context: u32, address: String, made_up: bool) {
     stream(context, |stream| {
         stream.upstream = Some(address);
         stream.made_up = made_up;
+        // A connection failure.
+        stream.flags = if made_up { 0x20 } else { 0 };
     });
 }

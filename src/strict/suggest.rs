@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 /// The end of a message about a wrong name: ``did you mean `queue`? Known here: `kv`, `queue` ``, or without the
 /// question if nothing is near.
-pub(super) fn choices<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str> + Clone) -> String {
+pub(crate) fn choices<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str> + Clone) -> String {
     let mut text = String::new();
     // A third of the letters may be wrong, or one: more would suggest names that have nothing in common.
     let tolerated = (wrong.chars().count() / 3).max(1);

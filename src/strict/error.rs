@@ -2,6 +2,10 @@
 
 use std::fmt;
 
+use serde::de::{Error, Expected, Unexpected};
+
+use super::choices;
+
 /// The longest path and message, in characters: they quote the user's keys and values and end in a log line.
 const LONGEST: usize = 600;
 
@@ -24,6 +28,7 @@ impl ConfigError {
     /// The same error seen from the object that holds the checked one as `parent`.
     #[must_use]
     pub fn within(mut self, parent: &str) -> Self {
+        let parent: String = parent.chars().take(LONGEST).collect();
         let dot = if self.path.is_empty() || self.path.starts_with('[') { "" } else { "." };
         self.path = format!("{parent}{dot}{}", self.path);
         self
@@ -40,3 +45,31 @@ impl fmt::Display for ConfigError {
 }
 
 impl std::error::Error for ConfigError {}
+
+/// Serde's complaints in words for a person.
+impl Error for ConfigError {
+    fn custom<T: fmt::Display>(message: T) -> Self {
+        Self::at("", message)
+    }
+
+    fn invalid_type(is: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        let is: &dyn fmt::Display = match &is {
+            Unexpected::Seq => &"list",
+            Unexpected::Map => &"object",
+            Unexpected::Unit => &"null",
+            other => other,
+        };
+        Self::at("", format_args!("invalid type: {is}, expected {expected}"))
+    }
+
+    fn unknown_field(field: &str, expected: &'static [&'static str]) -> Self {
+        if expected.is_empty() {
+            return Self::at(field, "unknown field; no field is known here");
+        }
+        Self::at(field, format_args!("unknown field; {}", choices(field, expected.iter().copied())))
+    }
+
+    fn unknown_variant(value: &str, expected: &'static [&'static str]) -> Self {
+        Self::at("", format_args!("unknown value {value:?}; {}", choices(value, expected.iter().copied())))
+    }
+}
