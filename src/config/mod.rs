@@ -212,7 +212,7 @@ struct Written {
     #[serde(default)]
     objectives: Vec<WrittenObjective>,
     /// How it is told that the pool is full, by which requests whose objective has a priority below 0 are shed, and which the
-    /// statistics show. `{"type": "utilization-detector"}` if left out.
+    /// statistics show; see the list of detectors below. `{"type": "utilization-detector"}` if left out.
     #[serde(default = "saturation::utilization")]
     saturation: WrittenPlugin,
 }
