@@ -106,6 +106,8 @@ pub enum NoPick {
     EmptySubset,
     /// The filters left nothing over.
     AllFilteredOut,
+    /// The pool is full, and the request may be shed.
+    Saturated,
 }
 
 impl Picker {
@@ -174,8 +176,11 @@ impl Picker {
     /// Places a request.
     pub fn pick(&mut self, store: &dyn Store, ask: Ask<'_>, now: Timestamp) -> Result<Pick, NoPick> {
         self.version.ok_or(NoPick::NoSnapshot)?;
-        let asked = Asked::of(ask, &self.learner);
         let draft = self.ledger.read(store);
+        if self.config.objectives.priority(ask.headers) < 0 && self.pool.is_full(&draft.book, now) {
+            return Err(NoPick::Saturated);
+        }
+        let asked = Asked::of(ask, &self.learner);
         let caches = self.pool.caches(&draft.book, &self.learner);
         let lookup = self.index.lookup(store, asked.chains, &caches);
 
@@ -191,6 +196,7 @@ impl Picker {
             blocks: asked.blocks,
             block_tokens: self.blocks.tokens,
             headers: ask.headers,
+            now,
             turn: self.turn,
         };
         self.turn = self.turn.wrapping_add(1);
@@ -373,6 +379,7 @@ impl fmt::Display for NoPick {
             Self::NoSnapshot => "nothing is known of the model servers yet",
             Self::EmptySubset => "none of the model servers asked for takes requests",
             Self::AllFilteredOut => "no model server may take this request now",
+            Self::Saturated => "the model servers are full and this request can wait",
         })
     }
 }

@@ -20,27 +20,30 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// 503 for a request that found no endpoint: the client should try again shortly.
+    /// For a request that found no endpoint: the client should try again shortly. 429 if it was shed, else 503.
     pub fn unavailable(dialect: Option<Dialect>, why: NoPick) -> Self {
-        let code = match why {
-            NoPick::NoSnapshot => "no_snapshot",
-            NoPick::EmptySubset => "empty_subset",
-            NoPick::AllFilteredOut => "all_filtered_out",
+        let (kind, code) = match why {
+            NoPick::NoSnapshot => ("service_unavailable", "no_snapshot"),
+            NoPick::EmptySubset => ("service_unavailable", "empty_subset"),
+            NoPick::AllFilteredOut => ("service_unavailable", "all_filtered_out"),
+            NoPick::Saturated => ("rate_limit_error", "rate_limit_exceeded"),
         };
+        let shed = why == NoPick::Saturated;
         let message = why.to_string();
         let body = match dialect {
             Some(Dialect::Messages) => {
-                json!({ "type": "error", "error": { "type": "overloaded_error", "message": message } })
+                let kind = if shed { kind } else { "overloaded_error" };
+                json!({ "type": "error", "error": { "type": kind, "message": message } })
             }
-            _ => json!({ "error": { "message": message, "type": "service_unavailable", "code": code } }),
+            _ => json!({ "error": { "message": message, "type": kind, "code": code } }),
         };
         Self {
-            status: 503,
-            details: "endpoint_picker_no_endpoint",
+            status: if shed { 429 } else { 503 },
+            details: if shed { "endpoint_picker_shed" } else { "endpoint_picker_no_endpoint" },
             headers: vec![
                 ("content-type", "application/json"),
                 ("retry-after", "1"),
-                ("x-llm-d-request-dropped-reason", "rejected-no-endpoints"),
+                ("x-llm-d-request-dropped-reason", if shed { "rejected-saturated" } else { "rejected-no-endpoints" }),
             ],
             body: body.to_string().into_bytes(),
         }
@@ -93,5 +96,18 @@ mod tests {
         let anthropic = Reply::unknown_model(Some(Dialect::Messages), &unknown);
         let body: Value = serde_json::from_slice(&anthropic.body).unwrap();
         assert_eq!(body["error"]["type"], "not_found_error");
+    }
+
+    #[test]
+    fn a_request_that_is_shed_hears_that_it_was_one_too_many() {
+        let openai = Reply::unavailable(Some(Dialect::Completions), NoPick::Saturated);
+        let body: Value = serde_json::from_slice(&openai.body).unwrap();
+        assert_eq!((openai.status, &body["error"]["type"]), (429, &json!("rate_limit_error")));
+        assert!(openai.headers.contains(&("x-llm-d-request-dropped-reason", "rejected-saturated")));
+        assert!(openai.headers.contains(&("retry-after", "1")));
+
+        let anthropic = Reply::unavailable(Some(Dialect::Messages), NoPick::Saturated);
+        let body: Value = serde_json::from_slice(&anthropic.body).unwrap();
+        assert_eq!((&body["type"], &body["error"]["type"]), (&json!("error"), &json!("rate_limit_error")));
     }
 }

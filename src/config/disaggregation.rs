@@ -1,5 +1,7 @@
 //! Prefill apart from decode.
 
+use std::time::Duration;
+
 use serde::Deserialize;
 
 use super::ConfigError;
@@ -45,8 +47,9 @@ pub(super) struct WrittenDisaggregation {
 }
 
 impl WrittenDisaggregation {
-    pub(super) fn resolve(self) -> Result<Disaggregation, ConfigError> {
-        let profile = self.prefill.resolve().map_err(|error| error.within("prefill"))?;
+    /// Signals are read once in `interval`.
+    pub(super) fn resolve(self, interval: Duration) -> Result<Disaggregation, ConfigError> {
+        let profile = self.prefill.resolve(interval).map_err(|error| error.within("prefill"))?;
         let (_, decider) = self.decider.build(DECIDERS, "decider")?;
         Ok(Disaggregation { profile, decider })
     }

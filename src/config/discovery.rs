@@ -3,8 +3,8 @@
 use super::ConfigError;
 use super::engine::{AUTO, Engines};
 use super::path::HttpPath;
-use super::period::Period;
 use crate::fleet::Discovery;
+use crate::period::Period;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;

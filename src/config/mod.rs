@@ -14,8 +14,8 @@ mod engine;
 mod header;
 mod model;
 mod name;
+mod objective;
 mod path;
-mod period;
 mod pool;
 mod pools;
 mod prefix;
@@ -25,6 +25,7 @@ mod ready;
 pub mod reference;
 mod request;
 mod rewrite;
+mod saturation;
 mod scrape;
 mod session;
 #[cfg(test)]
@@ -35,8 +36,10 @@ pub use disaggregation::Disaggregation;
 pub use pool::Pool;
 pub use prefix::Prefix;
 pub use request::Request;
+pub use saturation::Saturation;
 use whole::Whole;
 
+use crate::objectives::Objectives;
 use crate::rewrite::Rules;
 use crate::routes::{Choice, Routes};
 use crate::schedule::Profile;
@@ -48,11 +51,12 @@ use choice::WrittenChoice;
 use disaggregation::WrittenDisaggregation;
 use engine::Engines;
 use header::HeaderName;
+use objective::WrittenObjective;
 use path::HttpPath;
 use pool::WrittenPool;
 use pools::Resolved;
 use prefix::WrittenPrefix;
-use profile::WrittenProfile;
+use profile::{WrittenPlugin, WrittenProfile};
 use ready::named_or_written;
 use request::WrittenRequest;
 use rewrite::WrittenRewrite;
@@ -94,6 +98,10 @@ pub struct Config {
     pub disaggregation: Option<Disaggregation>,
     /// How sessions are told, if the profile looks at them.
     pub session: Option<Session>,
+    /// What requests are for.
+    pub objectives: Objectives,
+    /// How it is told that the pool is full.
+    pub saturation: Saturation,
     /// Who is told of each decision.
     pub explain: Explain,
     /// Which models are replaced by which.
@@ -202,6 +210,13 @@ struct Written {
     #[serde(default)]
     #[cfg_attr(feature = "schema", schemars(with = "WrittenDisaggregation"))]
     disaggregation: Option<WrittenDisaggregation>,
+    /// What requests are for. Without any, all are alike and none is shed.
+    #[serde(default)]
+    objectives: Vec<WrittenObjective>,
+    /// How it is told that the pool is full, by which requests whose objective has a priority below 0 are shed, and which the
+    /// statistics show; see the list of detectors below. `{"type": "utilization-detector"}` if left out.
+    #[serde(default = "saturation::utilization")]
+    saturation: WrittenPlugin,
 }
 
 /// Whether the workers of a proxy keep one book or one each.
@@ -297,11 +312,12 @@ impl Written {
     /// Everything but the pools.
     fn resolve(self, pool: Resolved) -> Result<Config, ConfigError> {
         let Resolved { place, pool, profile } = pool;
+        let scrape = self.scrape.resolve().map_err(|error| error.within("scrape"))?;
         let profile = match profile {
-            Some(own) => own.resolve().map_err(|error| error.within("profile").within(&place))?,
-            None => self.profile.resolve().map_err(|error| error.within("profile"))?,
+            Some(own) => own.resolve(scrape.interval).map_err(|error| error.within("profile").within(&place))?,
+            None => self.profile.resolve(scrape.interval).map_err(|error| error.within("profile"))?,
         };
-        let disaggregation = self.disaggregation.map(WrittenDisaggregation::resolve).transpose();
+        let disaggregation = self.disaggregation.map(|split| split.resolve(scrape.interval)).transpose();
         let disaggregation = disaggregation.map_err(|error| error.within("disaggregation"))?;
         let fault = |labels| {
             let mut profiles = std::iter::once(&profile).chain(disaggregation.iter().map(|split| &split.profile));
@@ -316,12 +332,15 @@ impl Written {
             return Err(ConfigError::at(format!("{place}.discovery.labels"), fault));
         }
         let model_rewrites = rewrite::resolve(self.model_rewrites)?;
+        let objectives = objective::resolve(self.objectives).map_err(|error| error.within("objectives"))?;
         let prefill_headers = disaggregation.iter().flat_map(|split| split.profile.headers());
         let draws = (!model_rewrites.is_empty()).then_some(REQUEST_ID);
-        let request_headers = unique(profile.headers().into_iter().chain(prefill_headers).chain(draws));
+        let request_headers =
+            unique(profile.headers().into_iter().chain(prefill_headers).chain(draws).chain(objectives.headers()));
         Ok(Config {
             pool,
-            scrape: self.scrape.resolve().map_err(|error| error.within("scrape"))?,
+            saturation: saturation::resolve(self.saturation, scrape.interval)?,
+            scrape,
             request: self.request.resolve(),
             prefix: self.prefix.resolve(),
             ledger: self.ledger,
@@ -333,6 +352,7 @@ impl Written {
             failure_mode: self.failure_mode,
             model_rewrites,
             request_headers,
+            objectives,
             session: session::session(&profile)?,
             profile,
             disaggregation,

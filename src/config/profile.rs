@@ -1,9 +1,11 @@
 //! How an endpoint is chosen.
 
+use std::time::Duration;
+
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{ConfigError, choices};
+use super::{ConfigError, choices, saturation};
 use crate::schedule::registry::{FILTERS, PICKERS, Plugin, SCORERS};
 use crate::schedule::{Profile, Weighted};
 
@@ -24,7 +26,7 @@ pub(super) struct WrittenProfile {
     pub(super) picker: WrittenPlugin,
 }
 
-/// A filter, a picker or a decider.
+/// A filter, a picker, a decider or a detector.
 #[derive(Deserialize)]
 #[cfg_attr(test, derive(Debug, PartialEq))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -60,10 +62,14 @@ fn one() -> f64 {
 }
 
 impl WrittenProfile {
-    /// Looks every plugin up and builds it from its parameters.
-    pub(super) fn resolve(self) -> Result<Profile, ConfigError> {
-        let filters =
-            self.filters.into_iter().enumerate().map(|(i, filter)| filter.build(FILTERS, &format!("filters[{i}]")));
+    /// Looks every plugin up and builds it from its parameters. Signals are read once in `interval`.
+    pub(super) fn resolve(self, interval: Duration) -> Result<Profile, ConfigError> {
+        let filters = self.filters.into_iter().enumerate().map(|(i, filter)| {
+            let path = format!("filters[{i}]");
+            let (name, mut filter) = filter.build(FILTERS, &path)?;
+            saturation::fit(filter.staleness(), interval).map_err(|error| error.within(&path))?;
+            Ok((name, filter))
+        });
         let scorers = self.scorers.into_iter().enumerate().map(|(i, scorer)| {
             let path = format!("scorers[{i}]");
             let WrittenScorer { kind, weight, parameters } = scorer;

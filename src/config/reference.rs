@@ -2,7 +2,7 @@
 
 use super::Written;
 use crate::schedule::ready::READY;
-use crate::schedule::registry::{DECIDERS, FILTERS, PICKERS, Plugin, SCORERS};
+use crate::schedule::registry::{DECIDERS, DETECTORS, FILTERS, PICKERS, Plugin, SCORERS};
 use serde_json::{Map, Value};
 use std::fmt::Write;
 
@@ -34,6 +34,7 @@ pub fn markdown() -> String {
     plugins(&mut out, "Scorers", SCORERS);
     plugins(&mut out, "Pickers", PICKERS);
     plugins(&mut out, "Deciders", DECIDERS);
+    plugins(&mut out, "Detectors", DETECTORS);
     out.truncate(out.trim_end().len());
     out.push('\n');
     out

@@ -1,8 +1,8 @@
 //! How the servers' metrics are read.
 
 use super::engine::WrittenEngine;
-use super::period::{Period, Written};
 use super::{ConfigError, Whole};
+use crate::period::{Period, Written};
 use crate::scrape::Settings;
 use serde::Deserialize;
 use std::time::Duration;

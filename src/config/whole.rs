@@ -30,17 +30,43 @@ impl<const MIN: u32, const MAX: u32> Whole<MIN, MAX> {
 
 impl<'de, const MIN: u32, const MAX: u32> Deserialize<'de> for Whole<MIN, MAX> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Range { min: MIN, max: MAX }).map(Self)
+        let range = Range { min: MIN.into(), max: MAX.into() };
+        // Within the range, so it fits.
+        deserializer.deserialize_any(range).map(|number| Self(number as u32))
+    }
+}
+
+/// A whole number from `MIN` to `MAX`, which may be below zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(serde::Serialize))]
+pub(super) struct Signed<const MIN: i32, const MAX: i32>(i32);
+
+impl<const MIN: i32, const MAX: i32> Signed<MIN, MAX> {
+    /// `value`, which is in the range.
+    pub(super) const fn of(value: i32) -> Self {
+        Self(value)
+    }
+
+    /// The number.
+    pub(super) const fn get(self) -> i32 {
+        self.0
+    }
+}
+
+impl<'de, const MIN: i32, const MAX: i32> Deserialize<'de> for Signed<MIN, MAX> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let range = Range { min: MIN.into(), max: MAX.into() };
+        deserializer.deserialize_any(range).map(|number| Self(number as i32))
     }
 }
 
 struct Range {
-    min: u32,
-    max: u32,
+    min: i64,
+    max: i64,
 }
 
 impl Range {
-    fn check<E: Error>(&self, number: impl fmt::Debug, value: Option<u32>) -> Result<u32, E> {
+    fn check<E: Error>(&self, number: impl fmt::Debug, value: Option<i64>) -> Result<i64, E> {
         value
             .filter(|value| (self.min..=self.max).contains(value))
             .ok_or_else(|| E::custom(format!("{number:?} is not a whole number from {} to {}", self.min, self.max)))
@@ -48,39 +74,62 @@ impl Range {
 }
 
 impl Visitor<'_> for Range {
-    type Value = u32;
+    type Value = i64;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "a whole number from {} to {}", self.min, self.max)
     }
 
-    fn visit_u64<E: Error>(self, v: u64) -> Result<u32, E> {
-        self.check(v, u32::try_from(v).ok())
+    fn visit_u64<E: Error>(self, v: u64) -> Result<i64, E> {
+        self.check(v, i64::try_from(v).ok())
     }
 
-    fn visit_i64<E: Error>(self, v: i64) -> Result<u32, E> {
-        self.check(v, u32::try_from(v).ok())
+    fn visit_i64<E: Error>(self, v: i64) -> Result<i64, E> {
+        self.check(v, Some(v))
     }
 
-    fn visit_f64<E: Error>(self, v: f64) -> Result<u32, E> {
-        let whole = v.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(&v);
-        self.check(v, whole.then_some(v as u32))
+    fn visit_f64<E: Error>(self, v: f64) -> Result<i64, E> {
+        let whole = v.fract() == 0.0 && v.abs() <= f64::from(u32::MAX);
+        self.check(v, whole.then_some(v as i64))
     }
 }
 
 #[cfg(feature = "schema")]
-impl<const MIN: u32, const MAX: u32> schemars::JsonSchema for Whole<MIN, MAX> {
-    fn inline_schema() -> bool {
-        true
-    }
+mod schema {
+    use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+    use std::borrow::Cow;
 
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        format!("whole_{MIN}_{MAX}").into()
-    }
-
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({
-            "title": format!("whole number, {MIN} to {MAX}"), "type": "integer", "minimum": MIN, "maximum": MAX
+    fn whole(min: i64, max: i64) -> Schema {
+        json_schema!({
+            "title": format!("whole number, {min} to {max}"), "type": "integer", "minimum": min, "maximum": max
         })
+    }
+
+    impl<const MIN: u32, const MAX: u32> JsonSchema for super::Whole<MIN, MAX> {
+        fn inline_schema() -> bool {
+            true
+        }
+
+        fn schema_name() -> Cow<'static, str> {
+            format!("whole_{MIN}_{MAX}").into()
+        }
+
+        fn json_schema(_: &mut SchemaGenerator) -> Schema {
+            whole(MIN.into(), MAX.into())
+        }
+    }
+
+    impl<const MIN: i32, const MAX: i32> JsonSchema for super::Signed<MIN, MAX> {
+        fn inline_schema() -> bool {
+            true
+        }
+
+        fn schema_name() -> Cow<'static, str> {
+            format!("signed_{MIN}_{MAX}").into()
+        }
+
+        fn json_schema(_: &mut SchemaGenerator) -> Schema {
+            whole(MIN.into(), MAX.into())
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::discovery::Watch;
 use super::vitals::{Limits, Vitals};
-use super::{Discovery, Endpoint, Health, Lease, Snapshot, Target};
+use super::{Discovery, Endpoint, Health, Lease, Membership, Snapshot, Target};
 use crate::clock::Timestamp;
 use crate::scrape::{self, Poller, ScrapeError, Settings};
 use crate::store::Store;
@@ -174,14 +174,21 @@ impl Collector {
         (!told).then(|| self.book(index, outcome, now))
     }
 
-    /// What is believed of each endpoint's life.
-    pub fn health(&self) -> impl Iterator<Item = Health> {
-        self.fleet.endpoints.iter().map(Endpoint::believed)
-    }
-
     /// The endpoint at this place.
     pub fn target(&self, endpoint: usize) -> Option<&Target> {
         self.targets.get(endpoint)
+    }
+
+    /// The endpoints that may get requests.
+    pub fn open(&self) -> impl Iterator<Item = &Endpoint> {
+        let known = self.fleet.endpoints.iter().zip(&self.targets);
+        let open = known.filter(|(endpoint, target)| !target.draining && endpoint.membership != Membership::Draining);
+        open.map(|(endpoint, _)| endpoint)
+    }
+
+    /// What is known of each endpoint, in the order of the targets.
+    pub fn endpoints(&self) -> &[Endpoint] {
+        &self.fleet.endpoints
     }
 
     /// Writes the fleet if it changed, under a version no snapshot had before, and lets `lease` carry the version last

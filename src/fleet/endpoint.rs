@@ -104,6 +104,13 @@ impl Signals {
         renew(&mut self.lora, reading.lora, at);
     }
 
+    /// Something of the server's load is not older than `stale_after`.
+    pub fn are_fresh(&self, now: Timestamp, stale_after: Duration) -> bool {
+        fresh(self.waiting.as_ref(), now, stale_after).is_some()
+            || fresh(self.running.as_ref(), now, stale_after).is_some()
+            || fresh(self.kv_usage.as_ref(), now, stale_after).is_some()
+    }
+
     /// When the newest of them was read.
     pub fn newest(&self) -> Option<Timestamp> {
         let Self { waiting, running, kv_usage, block_size, num_blocks, lora } = self;

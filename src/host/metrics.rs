@@ -1,8 +1,9 @@
 //! Counters and gauges in the proxy's own statistics.
 
 use super::abi::{self, MetricKind};
-use crate::fleet::{Health, Outcome};
+use crate::fleet::{Endpoint, Health, Outcome};
 use crate::picker::NoPick;
+use crate::saturation::Survey;
 
 /// Metrics of one pool in one VM. Defined when first used: a configuration that is only being tried must leave no trace.
 #[derive(Debug)]
@@ -32,9 +33,10 @@ impl Metrics {
         self.count(if split { "endpoint_picker_prefill_decode_total" } else { "endpoint_picker_decode_only_total" });
     }
 
-    /// A request found no endpoint.
+    /// A request found no endpoint, or was shed.
     pub(super) fn not_picked(&mut self, why: NoPick, open: bool) {
         self.count(match why {
+            NoPick::Saturated => return self.count("endpoint_picker_shed_total"),
             NoPick::NoSnapshot => "endpoint_picker_no_snapshot_total",
             NoPick::EmptySubset => "endpoint_picker_empty_subset_total",
             NoPick::AllFilteredOut => "endpoint_picker_all_filtered_out_total",
@@ -111,14 +113,19 @@ impl Metrics {
     }
 
     /// The fleet as published.
-    pub(super) fn fleet(&mut self, health: impl Iterator<Item = Health>) {
-        let (mut known, mut unreachable) = (0, 0);
-        for health in health {
-            known += 1;
-            unreachable += u64::from(health == Health::Unreachable);
-        }
-        self.set("endpoint_picker_endpoints", known);
-        self.set("endpoint_picker_endpoints_unreachable", unreachable);
+    pub(super) fn fleet(&mut self, fleet: &[Endpoint]) {
+        let unreachable = fleet.iter().filter(|endpoint| endpoint.believed() == Health::Unreachable).count();
+        self.set("endpoint_picker_endpoints", fleet.len() as u64);
+        self.set("endpoint_picker_endpoints_unreachable", unreachable as u64);
+    }
+
+    /// How full the pool is, in thousandths, and whether any of its servers has told its load lately.
+    pub(super) fn saturation(&mut self, survey: &Survey, ledger_alone: bool) {
+        // Rounded down: what reads 1000 is full.
+        self.set("endpoint_picker_saturation_permille", (survey.pool * 1000.0) as u64);
+        self.set("endpoint_picker_saturation_hottest_permille", (survey.hottest * 1000.0) as u64);
+        self.set("endpoint_picker_endpoints_stale", survey.stale);
+        self.set("endpoint_picker_ledger_alone", ledger_alone.into());
     }
 
     /// Requests of all workers in flight, as the ledger has them.

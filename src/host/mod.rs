@@ -7,6 +7,7 @@ mod request;
 mod root;
 mod scraper;
 mod settings;
+mod surveyor;
 mod worker;
 
 /// What the proxy calls first. Its exports are the ABI's, not for Rust callers.

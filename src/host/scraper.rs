@@ -9,13 +9,13 @@ use proxy_wasm::hostcalls;
 
 use super::abi::{self, Buffer, Headers, SharedData};
 use super::metrics::Metrics;
+use super::surveyor::Surveyor;
 use super::{Keys, random};
 use crate::clock::Timestamp;
-use crate::config::{Config, Sharing};
+use crate::config::Config;
 use crate::fleet::{
     Answer, Booked, Claim, Collector, Fault, Health, Lease, Listed, Member, Snapshot, Target, fingerprint,
 };
-use crate::ledger::Ledger;
 use crate::store::{Found, Store};
 
 /// Names the endpoint to the scrape cluster, which goes to the address in this header and nowhere else.
@@ -36,6 +36,7 @@ pub(super) struct Scraper {
     complained: Option<Timestamp>,
     /// Of the members.
     missed: Option<Timestamp>,
+    surveyor: Surveyor,
 }
 
 impl Scraper {
@@ -43,7 +44,8 @@ impl Scraper {
         let keys = Keys::of(&config.pool.name);
         let configuration = fingerprint(&config.pool.endpoints, &config.scrape, config.pool.discovery.as_ref());
         let member = Member { id: random(), by_right, since: now, configuration };
-        Self { config, metrics, keys, member, collector: None, complained: None, missed: None }
+        let surveyor = Surveyor::new(now);
+        Self { config, metrics, keys, member, collector: None, complained: None, missed: None, surveyor }
     }
 
     /// The lease as it lies in shared data, and the token to replace it.
@@ -71,12 +73,9 @@ impl Scraper {
         for booked in collector.expire(now) {
             report(collector.target(booked.endpoint), &booked, metrics);
         }
-        if collector.publish(&SharedData, &self.keys.snapshot, &mut lease) {
-            metrics.fleet(collector.health());
-            if self.config.ledger == Sharing::Shared {
-                let book = Ledger::new(&self.config.pool.name, self.member.id).read(&SharedData).book;
-                metrics.in_flight(book.lines().map(|(_, line)| u64::from(line.requests)).sum());
-            }
+        let published = collector.publish(&SharedData, &self.keys.snapshot, &mut lease);
+        if published || self.surveyor.is_due(now) {
+            self.surveyor.survey(&self.config, self.member.id, collector, metrics, now);
         }
         // If somebody else was faster, the next tick shows who holds it.
         SharedData.set(&self.keys.lease, &lease.encode(&self.keys.lease), cas);
@@ -140,7 +139,7 @@ impl Scraper {
             metrics.took_over();
             warn!("pool {}: the scraper has been silent for a second; this worker scrapes now", pool.name);
         } else {
-            info!("pool {}: scraping {} endpoints here", pool.name, collector.health().count());
+            info!("pool {}: scraping {} endpoints here", pool.name, collector.endpoints().len());
         }
         self.collector = Some(collector);
     }

@@ -17,6 +17,7 @@ use crate::learned::Learner;
 use crate::ledger::Book;
 use crate::prefix::{Belief, Cache, Lookup};
 use crate::rendezvous::Homes;
+use crate::saturation::{Seen, Survey};
 use crate::schedule::{Candidate, warmth};
 use crate::session::{Greeting, Home, Token};
 use crate::subset::Subset;
@@ -158,6 +159,13 @@ impl Pool {
             candidates.iter_mut().for_each(|candidate| candidate.work.loads_adapter = !runs(candidate));
         }
         candidates
+    }
+
+    /// Whether nothing more fits where requests may go.
+    pub(super) fn is_full(&self, book: &Book, now: Timestamp) -> bool {
+        let known = self.endpoints.iter().zip(&self.ids).enumerate().filter(|(index, _)| !self.drains(*index));
+        let seen: Vec<_> = known.map(|(_, (endpoint, id))| Seen::of(endpoint, &book.line(*id))).collect();
+        Survey::of(&*self.config.saturation.detector, &seen, now).is_full()
     }
 
     /// What the index says of a prompt where it goes, to be compared with what the answer says.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::clock::Timestamp;
 use crate::cost::{Load, Speed, Work};
-use crate::fleet::{Endpoint, Health, fresh};
+use crate::fleet::{Endpoint, Health, Signals, fresh};
 use crate::headers::Headers;
 use crate::learned::Standing;
 use crate::scrape::Lora;
@@ -22,6 +22,8 @@ pub struct Request<'a> {
     pub block_tokens: u32,
     /// Those of its headers that the plugins want.
     pub headers: &'a Headers,
+    /// When it is placed.
+    pub now: Timestamp,
     /// Where its session is at home; nowhere unless a plugin tells how sessions are told.
     pub session: Home,
     /// How many requests this worker has placed before, counted from a random number.
@@ -29,6 +31,9 @@ pub struct Request<'a> {
 }
 
 static UNLABELLED: BTreeMap<String, String> = BTreeMap::new();
+#[cfg(test)]
+static UNTOLD: Signals =
+    Signals { waiting: None, running: None, kv_usage: None, block_size: None, num_blocks: None, lora: None };
 
 /// An endpoint as one request sees it: stale signals are gone, and what this proxy itself knows is added.
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +46,8 @@ pub struct Candidate<'a> {
     pub labels: &'a BTreeMap<String, String>,
     /// Whether it lives.
     pub health: Health,
+    /// All it told, however long ago.
+    pub signals: &'a Signals,
     /// Requests queued in the engine.
     pub waiting: Option<u32>,
     /// Requests in the running batch.
@@ -79,6 +86,7 @@ impl<'a> Candidate<'a> {
             address: &endpoint.address,
             labels: &UNLABELLED,
             health: endpoint.health,
+            signals,
             waiting: fresh(signals.waiting.as_ref(), now, stale_after).copied(),
             running: fresh(signals.running.as_ref(), now, stale_after).copied(),
             kv_usage: fresh(signals.kv_usage.as_ref(), now, stale_after).copied(),
@@ -107,6 +115,7 @@ impl<'a> Candidate<'a> {
             address,
             labels: &UNLABELLED,
             health: Health::Serving,
+            signals: &UNTOLD,
             waiting: None,
             running: None,
             kv_usage: None,

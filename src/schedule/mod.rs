@@ -38,7 +38,6 @@ mod deciders;
 mod decision;
 mod failing;
 mod filters;
-mod parameters;
 mod pickers;
 mod profile;
 pub mod ready;
@@ -62,6 +61,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::cost::{Terms, Work};
+use crate::parameters;
+use crate::saturation::Staleness;
 use crate::session::Session;
 
 /// Takes candidates out. May keep all, may keep none.
@@ -72,6 +73,11 @@ pub trait Filter {
     /// The request headers that it looks at, in lower case.
     fn headers(&self) -> Vec<&str> {
         Vec::new()
+    }
+
+    /// How old a signal it believes, if it judges that by itself.
+    fn staleness(&mut self) -> Option<&mut Staleness> {
+        None
     }
 
     /// How sessions are told, for one that looks at a request's session.

@@ -5,16 +5,17 @@ use serde_json::Value;
 
 use super::deciders::{Always, PrefixBased};
 use super::filters::{
-    Decode, HeaderBasedTesting, Healthy, LabelSelector, LoraCapacity, Prefill, PrefixCacheAffinity, SloHeadroomTier,
-    Utilization,
+    Decode, HeaderBasedTesting, Healthy, LabelSelector, LoraCapacity, NotFull, Prefill, PrefixCacheAffinity,
+    SloHeadroomTier, Utilization,
 };
-use super::parameters::NoParameters;
 use super::pickers::{MaxScore, Random, RoundRobin, WeightedRandom};
 use super::scorers::{
     ActiveRequest, ContextLengthAware, ExpectedCost, KvCacheUtilization, Latency, LoadAware, LoraAffinity, NoHitLru,
     PrefixCache, Queue, RunningRequests, TokenLoad,
 };
 use super::{Decider, Filter, Picker, Scorer};
+use crate::parameters::NoParameters;
+use crate::saturation::{Concurrency, Detector, Utilization as Utilized};
 use crate::session::Session;
 use crate::strict::{self, ConfigError};
 
@@ -106,6 +107,42 @@ pub const FILTERS: &[Plugin<dyn Filter>] = &[
                   `x-slo-ttft-ms` and `x-slo-tpot-ms` are read too. What is not a positive number asks for nothing. \
                   Parameter: `epsilonExploreNeg` (0.01), how often only the others stay.",
         build: |p| Ok(with::<SloHeadroomTier>(p)?),
+    },
+    Plugin {
+        name: UTILIZATION,
+        summary: "Leaves out endpoints that are full or told nothing lately, unless all are; see the detector of that name.",
+        build: |p| Ok(Box::new(NotFull(with::<Utilized>(p)?))),
+    },
+    Plugin {
+        name: CONCURRENCY,
+        summary: "Leaves out endpoints that are full, unless all are; see the detector of that name.",
+        build: |p| Ok(Box::new(NotFull(with::<Concurrency>(p)?))),
+    },
+];
+
+/// The detector that is used where none is named.
+pub const UTILIZATION: &str = "utilization-detector";
+const CONCURRENCY: &str = "concurrency-detector";
+
+/// All detectors of saturation.
+pub const DETECTORS: &[Plugin<dyn Detector>] = &[
+    Plugin {
+        name: UTILIZATION,
+        summary: "By what the endpoints told lately: the mean of the greater of queued requests / `queueDepthThreshold` (5) \
+                  and used KV cache / `kvCacheUtilThreshold` (0.8). Parameters also: `metricsStalenessThreshold`, how old a \
+                  signal may be, at least twice `scrape.interval` and that or 200ms, whichever is longer, if left out; \
+                  `stalenessPolicy`, whether an endpoint with none counts as `saturated` or is left out (`ignore`); \
+                  `headroom` (0), as a filter, how far above the thresholds an endpoint may be, 0.2 for a fifth.",
+        build: |p| Ok(with::<Utilized>(p)?),
+    },
+    Plugin {
+        name: CONCURRENCY,
+        summary: "By what this proxy has in flight, of what may be in flight at all endpoints. Parameters: `mode`, \
+                  `requests`, uncached prompt `tokens` that wait for their first token, or `hybrid`, the mean of the greater \
+                  of both; `maxConcurrency` (100) and `maxTokenConcurrency` (1000000), for each endpoint; `headroom` (0), as \
+                  a filter, how far above these an endpoint may be, 0.2 for a fifth. With `ledger: private` each worker \
+                  counts its own requests only, and the statistics none.",
+        build: |p| Ok(with::<Concurrency>(p)?),
     },
 ];
 

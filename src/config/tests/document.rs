@@ -54,7 +54,7 @@ fn unknown_field() {
     );
     refused(
         with(r#", "wieghts": {}"#),
-        "wieghts: unknown field; known here: `pool`, `pools`, `model_headers`, `model_choice`, `scrape`, `request`, `prefix`, `ledger`, `gateways`, `failure_mode`, `explain`, `model_rewrites`, `subset_hint`, `served_header`, `health_path`, `profile`, `disaggregation`",
+        "wieghts: unknown field; known here: `pool`, `pools`, `model_headers`, `model_choice`, `scrape`, `request`, `prefix`, `ledger`, `gateways`, `failure_mode`, `explain`, `model_rewrites`, `subset_hint`, `served_header`, `health_path`, `profile`, `disaggregation`, `objectives`, `saturation`",
     );
 }
 

@@ -19,7 +19,7 @@ use super::worker::Worker;
 use super::{DESTINATION, PREFILLER};
 use crate::config::{Explain, FailureMode};
 use crate::health::Readiness;
-use crate::picker::{Ask, Pick};
+use crate::picker::{Ask, NoPick, Pick};
 use crate::prompt::{Dialect, Prompt};
 use crate::reply::Reply;
 use crate::session::Home;
@@ -69,7 +69,7 @@ impl Request {
         let picked = worker.picker.borrow_mut().pick(&*worker.store, ask, now);
         match picked {
             Ok(Pick { decision, entry, forecast, session }) => {
-                debug!("{decision}");
+                debug!("{decision}{}", worker.config.objectives.account(&inbound.headers));
                 worker.metrics.borrow_mut().picked();
                 if session == Home::Unknown {
                     worker.metrics.borrow_mut().session_unknown();
@@ -110,8 +110,12 @@ impl Request {
                 Action::Continue
             }
             Err(why) => {
-                // The proxy's own choice would not keep to the subset.
-                let open = worker.config.failure_mode == FailureMode::FailOpen && inbound.subset.is_none();
+                debug!("{why}{}", worker.config.objectives.account(&inbound.headers));
+                // The proxy's own choice would not keep to the subset, and to let through what was shed would take from those
+                // for whom it was.
+                let open = worker.config.failure_mode == FailureMode::FailOpen
+                    && inbound.subset.is_none()
+                    && why != NoPick::Saturated;
                 worker.metrics.borrow_mut().not_picked(why, open);
                 if open {
                     return Action::Continue;

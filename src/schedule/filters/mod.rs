@@ -7,6 +7,7 @@ mod label_selector;
 mod lora_capacity;
 mod prefill;
 mod prefix_cache_affinity;
+mod saturation;
 mod session_affinity;
 mod slo_headroom_tier;
 mod utilization;
@@ -18,6 +19,7 @@ pub(super) use label_selector::LabelSelector;
 pub(super) use lora_capacity::LoraCapacity;
 pub(super) use prefill::Prefill;
 pub(super) use prefix_cache_affinity::PrefixCacheAffinity;
+pub(super) use saturation::NotFull;
 pub(super) use slo_headroom_tier::SloHeadroomTier;
 pub(super) use utilization::Utilization;
 

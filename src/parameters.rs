@@ -1,25 +1,35 @@
-//! What plugin parameters have in common: numbers with their range.
+//! What the parameters of plugins have in common: numbers with their range.
 
 use serde::{Deserialize, Deserializer, de};
 
 /// Of a plugin that takes none.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct NoParameters {}
+pub(crate) struct NoParameters {}
 
 /// A number in 0..=1.
-pub(super) fn share<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+pub(crate) fn share<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     let value = f64::deserialize(deserializer)?;
     if (0.0..=1.0).contains(&value) { Ok(value) } else { Err(de::Error::custom(format!("{value} is not in 0..=1"))) }
 }
 
+/// A number above 0 and at most 1.
+pub(crate) fn positive_share<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    let value = f64::deserialize(deserializer)?;
+    if value > 0.0 && value <= 1.0 {
+        Ok(value)
+    } else {
+        Err(de::Error::custom(format!("{value} is not above 0 and at most 1")))
+    }
+}
+
 /// A whole number of at least 1.
-pub(super) fn positive<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+pub(crate) fn positive<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
     at_least(1, deserializer)
 }
 
 /// A whole number of at least 0.
-pub(super) fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+pub(crate) fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
     at_least(0, deserializer)
 }
 

@@ -10,20 +10,27 @@ const FORM: &str = r#"a duration such as "200ms", "1.5s" or "2m""#;
 /// A duration from `MIN` to `MAX` milliseconds, written as `200ms`, `1.5s`, `2m` or `1h`. A bare number is refused:
 /// whoever writes 200 or 2 may mean either unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Period<const MIN: u64, const MAX: u64>(u64);
+pub struct Period<const MIN: u64, const MAX: u64>(u64);
 
 impl<const MIN: u64, const MAX: u64> Period<MIN, MAX> {
-    pub(super) const fn ms(ms: u64) -> Self {
+    /// `ms` milliseconds, which are in the range.
+    pub const fn ms(ms: u64) -> Self {
         Self(ms)
     }
 
-    pub(super) const fn get(self) -> Duration {
+    /// `duration`, which is in the range.
+    pub fn of(duration: Duration) -> Self {
+        Self(u64::try_from(duration.as_millis()).unwrap_or(MAX))
+    }
+
+    /// The duration.
+    pub const fn get(self) -> Duration {
         Duration::from_millis(self.0)
     }
 }
 
 /// A duration as one would write it.
-pub(super) struct Written(pub(super) Duration);
+pub(crate) struct Written(pub(super) Duration);
 
 impl fmt::Display for Written {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
