@@ -63,7 +63,7 @@ impl Found {
 
     /// Every endpoint is scraped once.
     fn is_scraped(&mut self) {
-        for endpoint in 0..self.collector.health().count() {
+        for endpoint in 0..self.collector.endpoints().len() {
             self.calls += 1;
             self.collector.started(endpoint, self.calls, at(self.now));
             assert_eq!(self.collector.answered(self.calls, whole(TEXT), at(self.now)).unwrap().endpoint, endpoint);
@@ -151,7 +151,7 @@ fn what_envoy_says_of_a_member_is_published() {
     let endpoints = found.published().unwrap().endpoints;
     assert_eq!(endpoints[0].membership, Membership::Draining);
     assert_eq!((endpoints[1].health, endpoints[1].believed()), (Health::Serving, Health::Unreachable));
-    assert_eq!(found.collector.health().filter(|health| *health == Health::Unreachable).count(), 1);
+    assert_eq!(found.collector.endpoints().iter().filter(|it| it.believed() == Health::Unreachable).count(), 1);
     assert_eq!(found.hears(&(told + " ")), Listed::Same, "other bytes, the same members");
     assert_eq!(found.published(), None);
 }
@@ -241,7 +241,7 @@ fn the_next_holder_goes_on_from_the_members_known() {
 
     let mut without = Collector::new(targets(1), &scrape(), 9, at(0));
     without.inherit(before, at(0));
-    assert_eq!(without.health().count(), 1, "it goes by its own configuration");
+    assert_eq!(without.endpoints().len(), 1, "it goes by its own configuration");
 }
 
 #[test]
