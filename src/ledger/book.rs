@@ -2,8 +2,14 @@
 //!
 //! All amounts are integers, so that what was added can be taken away again to the last bit.
 
+use std::time::Duration;
+
 use crate::clock::Timestamp;
 use crate::id::EndpointId;
+
+/// An endpoint that left is forgotten so long after all that was sent there should have been read. Workers with an older
+/// configuration may still have it.
+const GONE_AFTER: Duration = Duration::from_secs(60);
 
 /// A request's weight, fixed when it is sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,6 +26,9 @@ pub struct Job {
     pub prefill_micros: u32,
     /// How far it moves the clock of the endpoint's prefix cache on, in blocks / 65536.
     pub blocks: u64,
+    /// Its answer comes token by token, so its first token will be seen. Else all tokens come at once in the end, and its
+    /// prompt counts as read when the virtual clock says so.
+    pub streams: bool,
 }
 
 /// What is in flight at one endpoint.
@@ -38,7 +47,8 @@ pub struct Line {
     /// Expected prefill time of those without their first token, in microseconds.
     pub prefill_micros: u64,
     /// The virtual clock: when the endpoint is expected to have read all prompts sent to it, in microseconds since the
-    /// Unix epoch. A first token sets it right: what is still to be read starts then.
+    /// Unix epoch. A first token sets it right: what is still to be read starts then. Whatever else ends a prefill can
+    /// only bring it forward.
     pub free_at_micros: u64,
     /// Blocks that the endpoint's prefix cache took in since it was first seen, in 1/65536. Never goes back.
     pub clock: u64,
@@ -49,14 +59,14 @@ pub struct Line {
 pub(super) enum Event {
     /// A request was sent.
     Opened(Job, Timestamp),
-    /// Its first token came.
-    Started(Job, Timestamp),
+    /// Its prompt has been read or never will be. True: its first token was seen.
+    Started(Job, Timestamp, bool),
     /// It is gone, after `Started`.
     Closed(Job),
     /// A prefix cache had to take in more blocks than foreseen, in 1/65536.
     Aged(EndpointId, u64),
-    /// A worker's part of the totals comes back.
-    Added(Book),
+    /// A worker's part of the totals was the first and shall be the second.
+    Restated(Book, Book, Timestamp),
     /// A worker's part of the totals goes.
     Removed(Book, Timestamp),
 }
@@ -84,16 +94,30 @@ impl Book {
     pub(super) fn apply(&mut self, event: &Event) {
         match event {
             Event::Opened(job, now) => self.with(job.endpoint, |line| line.open(job, *now)),
-            Event::Started(job, now) => self.with(job.endpoint, |line| line.start(job, *now)),
+            Event::Started(job, now, seen) => self.with(job.endpoint, |line| line.start(job, *now, *seen)),
             Event::Closed(job) => self.with(job.endpoint, |line| line.close(job)),
             Event::Aged(endpoint, blocks) => {
                 self.with(*endpoint, |line| line.clock = line.clock.wrapping_add(*blocks));
             }
-            Event::Added(book) => book.lines.iter().for_each(|(id, other)| self.with(*id, |line| line.add(other))),
-            Event::Removed(book, now) => {
-                book.lines.iter().for_each(|(id, other)| self.with(*id, |line| line.remove(other, *now)));
+            Event::Restated(was, is, now) => {
+                self.remove(was, *now);
+                is.lines.iter().for_each(|(id, other)| self.with(*id, |line| line.add(other)));
             }
+            Event::Removed(book, now) => self.remove(book, *now),
         }
+    }
+
+    /// Drops the lines of endpoints that are not in `pool` any more and have nothing in flight. Nothing is dropped as long as
+    /// the book is no longer than the pool, or if nothing is known of the pool.
+    pub(super) fn forget(&mut self, pool: &[EndpointId], now: Timestamp) {
+        if !pool.is_empty() && self.lines.len() > pool.len() {
+            let gone = |line: &Line| line.requests == 0 && now.since(Timestamp(line.free_at_micros / 1000)) > GONE_AFTER;
+            self.lines.retain(|(id, line)| !gone(line) || pool.contains(id));
+        }
+    }
+
+    fn remove(&mut self, part: &Self, now: Timestamp) {
+        part.lines.iter().for_each(|(id, other)| self.with(*id, |line| line.remove(other, now)));
     }
 
     pub(super) fn encode(&self) -> Vec<u8> {
@@ -152,9 +176,20 @@ impl Book {
 }
 
 impl Line {
-    /// How long until the endpoint has read all prompts sent to it, in seconds.
+    /// How long until the endpoint has read all prompts sent to it, in seconds. No longer than it takes to read them, even
+    /// if the clock stepped back.
     pub fn wait_seconds(&self, now: Timestamp) -> f64 {
-        self.free_at_micros.saturating_sub(micros(now)) as f64 / 1e6
+        self.free_at_micros.saturating_sub(micros(now)).min(self.prefill_micros) as f64 / 1e6
+    }
+
+    /// When the endpoint is expected to have read all prompts sent to it.
+    pub(super) fn free_at(&self) -> Timestamp {
+        Timestamp(self.free_at_micros.div_ceil(1000))
+    }
+
+    /// If all that is to be read were begun now.
+    fn latest(&self, now: Timestamp) -> u64 {
+        micros(now).saturating_add(self.prefill_micros)
     }
 
     fn open(&mut self, job: &Job, now: Timestamp) {
@@ -163,19 +198,19 @@ impl Line {
         self.prefill_tokens = self.prefill_tokens.saturating_add(job.uncached_tokens);
         self.context_tokens = self.context_tokens.saturating_add(job.context_tokens);
         self.kv_tokens = self.kv_tokens.saturating_add(job.kv_tokens);
+        let free_at = self.free_at_micros.clamp(micros(now), self.latest(now));
+        self.free_at_micros = free_at.saturating_add(job.prefill_micros.into());
         self.prefill_micros = self.prefill_micros.saturating_add(job.prefill_micros.into());
-        self.free_at_micros = self.free_at_micros.max(micros(now)).saturating_add(job.prefill_micros.into());
         self.clock = self.clock.wrapping_add(job.blocks);
     }
 
-    fn start(&mut self, job: &Job, now: Timestamp) {
+    fn start(&mut self, job: &Job, now: Timestamp, seen: bool) {
         self.prefilling = self.prefilling.saturating_sub(1);
         self.prefill_tokens = self.prefill_tokens.saturating_sub(job.uncached_tokens);
         self.prefill_micros = self.prefill_micros.saturating_sub(job.prefill_micros.into());
-        // One that had nothing to read tells nothing of those that have.
-        if job.prefill_micros > 0 {
-            self.free_at_micros = micros(now).saturating_add(self.prefill_micros);
-        }
+        // One that had nothing to read tells nothing of those that have, nor does one that broke off or comes as a whole.
+        let told = seen && job.prefill_micros > 0;
+        self.free_at_micros = if told { self.latest(now) } else { self.free_at_micros.min(self.latest(now)) };
     }
 
     fn close(&mut self, job: &Job) {
@@ -201,7 +236,7 @@ impl Line {
         self.context_tokens = self.context_tokens.saturating_sub(other.context_tokens);
         self.kv_tokens = self.kv_tokens.saturating_sub(other.kv_tokens);
         self.prefill_micros = self.prefill_micros.saturating_sub(other.prefill_micros);
-        self.free_at_micros = self.free_at_micros.min(micros(now).saturating_add(self.prefill_micros));
+        self.free_at_micros = self.free_at_micros.min(self.latest(now));
     }
 }
 

@@ -51,7 +51,8 @@ impl Inbound {
         let body = abi::buffer(Buffer::RequestBody, worker.config.request.max_body_bytes).unwrap_or_default();
         let declared = || std::str::from_utf8(&abi::header(Map::Request, "content-length")?).ok()?.trim().parse().ok();
         let length = whole.map_or_else(declared, |whole| u64::try_from(whole).ok());
-        Some(prompt::read(self.dialect?, &body, length, worker.picker.borrow().blocks()))
+        let prompt = prompt::read(self.dialect?, &body, length, worker.picker.borrow().blocks());
+        Some(Prompt { arriving: whole.is_none(), ..prompt })
     }
 }
 
