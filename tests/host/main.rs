@@ -16,3 +16,4 @@ mod scraping;
 mod shared_data;
 mod takeover;
 mod usage;
+mod virtual_clock;
