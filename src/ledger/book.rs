@@ -111,7 +111,8 @@ impl Book {
     /// the book is no longer than the pool, or if nothing is known of the pool.
     pub(super) fn forget(&mut self, pool: &[EndpointId], now: Timestamp) {
         if !pool.is_empty() && self.lines.len() > pool.len() {
-            let gone = |line: &Line| line.requests == 0 && now.since(Timestamp(line.free_at_micros / 1000)) > GONE_AFTER;
+            let gone =
+                |line: &Line| line.requests == 0 && now.since(Timestamp(line.free_at_micros / 1000)) > GONE_AFTER;
             self.lines.retain(|(id, line)| !gone(line) || pool.contains(id));
         }
     }

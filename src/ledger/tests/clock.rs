@@ -10,11 +10,13 @@ fn an_idle_endpoint_is_not_shunned_after_the_clock_stepped_back() {
     ledger.first_token(&mut entry, true, at(40));
     ledger.close(entry, at(50));
     let back = Timestamp(START.0 - 3_600_000);
-    let wait = |ledger: &Ledger| ledger.read(&store).book.line(A).wait_seconds(back);
-    assert_eq!(wait(&ledger), 0.0);
+    let wait =
+        |ledger: &Ledger, ms| ledger.read(&store).book.line(A).wait_seconds(back.plus(Duration::from_millis(ms)));
+    assert_eq!(wait(&ledger, 0), 0.0);
     let one = open(&mut ledger, &store, A, back);
     let two = open(&mut ledger, &store, A, back);
-    assert_eq!(wait(&ledger), 0.08, "its queue is what was sent there");
+    assert_eq!(wait(&ledger, 0), 0.08, "its queue is what was sent there");
+    assert_eq!(wait(&ledger, 30), 0.05, "and is being read");
     ledger.close(one, back);
     ledger.close(two, back);
 }
