@@ -27,6 +27,7 @@ use crate::ledger::{Entry, Job, Ledger};
 use crate::prefix::{Belief, Cache, Index};
 use crate::prompt::{Blocks, Chain, Prompt};
 use crate::schedule::{Candidate, Decision, Ranked, Request, Rng};
+use crate::session::{Greeting, Home};
 use crate::store::Store;
 use crate::subset::Subset;
 use crate::usage::Usage;
@@ -72,6 +73,8 @@ pub struct Pick {
     pub entry: Entry,
     /// To be compared with what happens.
     pub forecast: Forecast,
+    /// Where its session was at home.
+    pub session: Home,
 }
 
 /// Who reads the prompt of a request that another endpoint answers.
@@ -161,7 +164,7 @@ impl Picker {
     pub fn refresh(&mut self, store: &dyn Store, snapshot: Snapshot, now: Timestamp) {
         self.blocks.seed = snapshot.seed;
         self.version = Some(snapshot.version);
-        self.pool.renew(snapshot.endpoints);
+        self.pool.renew(snapshot.endpoints, snapshot.seed);
         // A worker that was just reloaded knows what the others learned before its first request.
         self.learner.tick(store, &self.pool.ids, now);
         // And counts, if it dies right after that.
@@ -182,7 +185,9 @@ impl Picker {
         if candidates.is_empty() && ask.subset.is_some() {
             return Err(NoPick::EmptySubset);
         }
+        let session = self.pool.session(ask.headers);
         let request = Request {
+            session,
             model: asked.model,
             blocks: asked.blocks,
             block_tokens: self.blocks.tokens,
@@ -247,7 +252,7 @@ impl Picker {
             self.index.insert(store, &lookup, asked.chains, reads, &read, &caches);
             decision.split(ranked);
         }
-        Ok(Pick { decision, entry, forecast })
+        Ok(Pick { decision, entry, forecast, session })
     }
 
     /// The first piece of the answer came. `streams`: the answer comes token by token, so this is its first one.
@@ -301,6 +306,12 @@ impl Picker {
         let advance = self.index.advance(&lookup, chains, &cache);
         self.index.insert(store, &lookup, chains, cache, &advance, &caches);
         self.ledger.moved(entry, cache.endpoint, advance.iter().sum(), now)
+    }
+
+    /// What the answer tells a client whose session was at `home`, now that `address` serves it: nothing if it is still
+    /// there, or if nobody asks for sessions.
+    pub fn greeting(&self, home: Home, address: &[u8]) -> Option<Greeting<'_>> {
+        self.pool.greeting(home, address)
     }
 
     /// The request's stream is gone.

@@ -4,6 +4,7 @@ use serde_json::json;
 
 use crate::picker::NoPick;
 use crate::prompt::Dialect;
+use crate::routes::UnknownModel;
 
 /// An answer without an upstream.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,6 +45,26 @@ impl Reply {
             body: body.to_string().into_bytes(),
         }
     }
+
+    /// 404 for a request whose model no pool serves, as the providers answer it.
+    pub fn unknown_model(dialect: Option<Dialect>, unknown: &UnknownModel) -> Self {
+        let message = format!("The model `{}` does not exist", String::from_utf8_lossy(&unknown.0));
+        let body = match dialect {
+            Some(Dialect::Messages) => {
+                json!({ "type": "error", "error": { "type": "not_found_error", "message": message } })
+            }
+            _ => {
+                let code = "model_not_found";
+                json!({ "error": { "message": message, "type": "invalid_request_error", "param": "model", "code": code } })
+            }
+        };
+        Self {
+            status: 404,
+            details: "endpoint_picker_unknown_model",
+            headers: vec![("content-type", "application/json")],
+            body: body.to_string().into_bytes(),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -62,5 +83,15 @@ mod tests {
         let anthropic = Reply::unavailable(Some(Dialect::Messages), NoPick::AllFilteredOut);
         let body: Value = serde_json::from_slice(&anthropic.body).unwrap();
         assert_eq!(body["error"]["type"], "overloaded_error");
+
+        let unknown = UnknownModel(b"no\xff\"such"[..].into());
+        let openai = Reply::unknown_model(Some(Dialect::ChatCompletions), &unknown);
+        let body: Value = serde_json::from_slice(&openai.body).unwrap();
+        assert_eq!((openai.status, &body["error"]["code"]), (404, &json!("model_not_found")));
+        assert_eq!(body["error"]["message"], "The model `no\u{fffd}\"such` does not exist");
+
+        let anthropic = Reply::unknown_model(Some(Dialect::Messages), &unknown);
+        let body: Value = serde_json::from_slice(&anthropic.body).unwrap();
+        assert_eq!(body["error"]["type"], "not_found_error");
     }
 }

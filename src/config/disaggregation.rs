@@ -2,9 +2,9 @@
 
 use serde::Deserialize;
 
+use super::ConfigError;
 use super::profile::{WrittenPlugin, WrittenProfile};
 use super::ready::named_or_written;
-use super::ConfigError;
 use crate::schedule::registry::DECIDERS;
 use crate::schedule::{Decider, Profile};
 

@@ -7,20 +7,25 @@
 //! is made from them and from the ranges in their field types.
 
 mod address;
+mod choice;
 mod disaggregation;
 mod engine;
 mod header;
+mod model;
 mod name;
 mod path;
 mod period;
 mod pool;
+mod pools;
 mod prefix;
 mod profile;
 mod ready;
 #[cfg(feature = "schema")]
 pub mod reference;
 mod request;
+mod rewrite;
 mod scrape;
+mod session;
 #[cfg(test)]
 mod tests;
 mod whole;
@@ -31,21 +36,39 @@ pub use prefix::Prefix;
 pub use request::Request;
 use whole::Whole;
 
+use crate::rewrite::Rules;
+use crate::routes::{Choice, Routes};
 use crate::schedule::Profile;
 pub use crate::scrape::Settings as Scrape;
+use crate::session::Session;
 pub use crate::strict::ConfigError;
 use crate::strict::{self, choices};
+use choice::WrittenChoice;
 use disaggregation::WrittenDisaggregation;
 use engine::Engines;
 use header::HeaderName;
 use path::HttpPath;
 use pool::WrittenPool;
+use pools::Resolved;
 use prefix::WrittenPrefix;
 use profile::WrittenProfile;
 use ready::named_or_written;
 use request::WrittenRequest;
+use rewrite::WrittenRewrite;
 use scrape::WrittenScrape;
 use serde::Deserialize;
+
+/// The header whose value decides between the targets of a rewrite.
+pub const REQUEST_ID: &str = "x-request-id";
+
+/// A whole document, checked and complete.
+#[derive(Debug)]
+pub struct Pools {
+    /// One for each pool, in the order written; at least one.
+    pub configs: Vec<Config>,
+    /// Which of them a request goes to.
+    pub routes: Routes,
+}
 
 /// The configuration of one pool, checked and complete.
 #[derive(Debug)]
@@ -68,15 +91,19 @@ pub struct Config {
     pub profile: Profile,
     /// How prompts are read elsewhere than where their answers are generated; `None`: they are not.
     pub disaggregation: Option<Disaggregation>,
+    /// How sessions are told, if the profile looks at them.
+    pub session: Option<Session>,
     /// Who is told of each decision.
     pub explain: Explain,
+    /// Which models are replaced by which.
+    pub model_rewrites: Rules,
     /// Whether the proxy's wish for a subset is asked for.
     pub subset_hint: SubsetHint,
     /// The header of an answer that names who gave it, in lower case.
     pub served_header: Option<Box<str>>,
     /// The path of requests that ask whether the filter is ready.
     pub health_path: Option<Box<str>>,
-    /// The request headers that matter to where a request goes, in lower case.
+    /// The request headers that matter to where a request goes, in lower case; the same for all pools of a document.
     pub request_headers: Vec<Box<str>>,
 }
 
@@ -95,7 +122,7 @@ impl Config {
 
 /// The configuration is one JSON object, the same for scraper and pickers. In Envoy it is the `configuration` of the
 /// plugin: a `google.protobuf.StringValue` with the JSON text, or a `google.protobuf.Struct`, in which YAML can be written.
-/// Only `pool.endpoints` must be given; what is left out keeps its default, also inside an object that is given in part.
+/// Only `pool.endpoints`, or `pools[].endpoints`, must be given; what is left out keeps its default, also inside an object that is given in part.
 /// Unknown fields, wrong types, values out of range and keys written twice are refused with the place, such as
 /// `pool.endpoints[1].address`; the proxy then keeps the configuration it had, or does not start.
 #[derive(Deserialize)]
@@ -103,8 +130,22 @@ impl Config {
 #[cfg_attr(feature = "schema", schemars(title = "Endpoint picker configuration"))]
 #[serde(deny_unknown_fields)]
 struct Written {
-    /// The model servers among which requests are spread.
-    pool: WrittenPool,
+    /// The model servers among which requests are spread. Either this or `pools` must be given.
+    pool: Option<WrittenPool>,
+    /// Several pools, in place of `pool`. The model that a request asks for, after `model_choice` and `model_rewrites`, says
+    /// which of them it goes to; one that asks for none, or has no body that can be read, goes to the pool without `models`,
+    /// or else to the first. Each pool has its own name, its own servers and its own picture of them; the other settings are
+    /// the same for all.
+    #[serde(default)]
+    pools: Vec<WrittenPool>,
+    /// Whether the model of a request is told in the request header `x-gateway-model-name`, and in
+    /// `x-gateway-base-model-name` the model that it was made for if it is one of `pool.adapters`, else the model itself.
+    /// The routes of the proxy can go by them, which are looked up once more when the headers are set. What a client sends
+    /// under these names is removed. Where no model can be read, or one with control characters, there are no headers.
+    #[serde(default)]
+    model_headers: bool,
+    /// Chooses the model for requests that leave it open.
+    model_choice: Option<WrittenChoice>,
     /// How the metrics of the servers are read.
     #[serde(default)]
     scrape: WrittenScrape,
@@ -129,6 +170,13 @@ struct Written {
     /// Whether each answer tells why its server was chosen. The same text is in the proxy's log at level `debug`.
     #[serde(default)]
     explain: Explain,
+    /// Which models are replaced by which, for a canary, an alias or a move: the name is changed in the body of the request
+    /// before an endpoint is picked, and put back where the answer names the model. The rule for the model's name is taken,
+    /// or else the one without a name. The same `x-request-id` always gives the same target. The server gets the target in
+    /// the header `x-llm-d-model-name-rewrite` too. A target that no server knows is answered as the server answers it, with
+    /// 404 and the target in its message.
+    #[serde(default)]
+    model_rewrites: Vec<WrittenRewrite>,
     /// Whether the proxy may limit a request to some of the endpoints, in the dynamic metadata
     /// `envoy.lb.subset_hint` / `x-gateway-destination-endpoint-subset`; see docs/protocol.md.
     #[serde(default)]
@@ -208,38 +256,80 @@ fn one() -> Whole<1, 1000> {
     Whole::of(1)
 }
 
-/// Reads, checks and resolves a configuration. The error is the first thing found wrong.
+/// Reads, checks and resolves the configuration of a single pool. The error is the first thing found wrong.
 pub fn load(json: &[u8]) -> Result<Config, ConfigError> {
-    let written: Written = strict::parse(json)?;
+    let mut configs = load_pools(json)?.configs;
+    match (configs.pop(), configs.is_empty()) {
+        (Some(config), true) => Ok(config),
+        _ => Err(ConfigError::at("pools", "a single pool is needed here")),
+    }
+}
+
+/// Reads, checks and resolves a configuration. The error is the first thing found wrong.
+pub fn load_pools(json: &[u8]) -> Result<Pools, ConfigError> {
+    let mut document = strict::parse(json)?;
+    let written: Written = strict::from(document.clone())?;
     let engines =
         Engines::resolve(&written.scrape.engines).map_err(|error| error.within("engines").within("scrape"))?;
-    let profile = written.profile.resolve().map_err(|error| error.within("profile"))?;
-    let disaggregation = written.disaggregation.map(WrittenDisaggregation::resolve).transpose();
-    let disaggregation = disaggregation.map_err(|error| error.within("disaggregation"))?;
-    let prefill_headers = disaggregation.iter().flat_map(|split| split.profile.headers());
-    let pool = written.pool.resolve(&engines).map_err(|error| error.within("pool"))?;
-    for (i, endpoint) in pool.endpoints.iter().enumerate() {
-        let mut profiles = std::iter::once(&profile).chain(disaggregation.iter().map(|split| &split.profile));
-        if let Some(fault) = profiles.find_map(|profile| profile.label_fault(&endpoint.labels)) {
-            return Err(ConfigError::at(format!("pool.endpoints[{i}].labels"), fault));
-        }
+    let (pools, mut routes) = pools::resolve(written.pool, written.pools, &engines)?;
+    routes.tells = written.model_headers;
+    let rewrites = rewrite::resolve(written.model_rewrites)?;
+    rewrite::check(&rewrites, &routes)?;
+    let choice = written.model_choice.map(|choice| choice.resolve(&routes, &rewrites));
+    routes.choice = choice.transpose().map_err(|error| error.within("model_choice"))?;
+    // What is the same for all is read again for each pool, which so has everything of its own.
+    if let Some(fields) = document.as_object_mut() {
+        fields.retain(|field, _| !matches!(field.as_str(), "pool" | "pools"));
     }
-    Ok(Config {
-        pool,
-        scrape: written.scrape.resolve().map_err(|error| error.within("scrape"))?,
-        request: written.request.resolve(),
-        prefix: written.prefix.resolve(),
-        ledger: written.ledger,
-        explain: written.explain,
-        subset_hint: written.subset_hint,
-        served_header: written.served_header.map(|HeaderName(name)| name.into()),
-        health_path: written.health_path.map(|HttpPath(path)| path.into()),
-        gateways: written.gateways.get(),
-        failure_mode: written.failure_mode,
-        request_headers: unique(profile.headers().into_iter().chain(prefill_headers)),
-        profile,
-        disaggregation,
-    })
+    let configs = pools.into_iter().map(|pool| strict::from::<Written>(document.clone())?.resolve(pool));
+    let mut configs = configs.collect::<Result<Vec<_>, _>>()?;
+    // They are read before it is known which pool a request goes to.
+    let of_choice = routes.choice.iter().flat_map(Choice::headers);
+    let headers =
+        unique(of_choice.chain(configs.iter().flat_map(|config| &config.request_headers)).map(|name| &**name));
+    configs.iter_mut().for_each(|config| config.request_headers.clone_from(&headers));
+    Ok(Pools { configs, routes })
+}
+
+impl Written {
+    /// Everything but the pools.
+    fn resolve(self, pool: Resolved) -> Result<Config, ConfigError> {
+        let Resolved { place, pool, profile } = pool;
+        let profile = match profile {
+            Some(own) => own.resolve().map_err(|error| error.within("profile").within(&place))?,
+            None => self.profile.resolve().map_err(|error| error.within("profile"))?,
+        };
+        let disaggregation = self.disaggregation.map(WrittenDisaggregation::resolve).transpose();
+        let disaggregation = disaggregation.map_err(|error| error.within("disaggregation"))?;
+        for (i, endpoint) in pool.endpoints.iter().enumerate() {
+            let mut profiles = std::iter::once(&profile).chain(disaggregation.iter().map(|split| &split.profile));
+            if let Some(fault) = profiles.find_map(|profile| profile.label_fault(&endpoint.labels)) {
+                return Err(ConfigError::at(format!("{place}.endpoints[{i}].labels"), fault));
+            }
+        }
+        let model_rewrites = rewrite::resolve(self.model_rewrites)?;
+        let prefill_headers = disaggregation.iter().flat_map(|split| split.profile.headers());
+        let draws = (!model_rewrites.is_empty()).then_some(REQUEST_ID);
+        let request_headers = unique(profile.headers().into_iter().chain(prefill_headers).chain(draws));
+        Ok(Config {
+            pool,
+            scrape: self.scrape.resolve().map_err(|error| error.within("scrape"))?,
+            request: self.request.resolve(),
+            prefix: self.prefix.resolve(),
+            ledger: self.ledger,
+            explain: self.explain,
+            subset_hint: self.subset_hint,
+            served_header: self.served_header.map(|HeaderName(name)| name.into()),
+            health_path: self.health_path.map(|HttpPath(path)| path.into()),
+            gateways: self.gateways.get(),
+            failure_mode: self.failure_mode,
+            model_rewrites,
+            request_headers,
+            session: session::session(&profile)?,
+            profile,
+            disaggregation,
+        })
+    }
 }
 
 /// Each name once.

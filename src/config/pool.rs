@@ -3,13 +3,17 @@
 use super::ConfigError;
 use super::address::Address;
 use super::engine::{AUTO, Engines};
+use super::model::ModelName;
 use super::name::Name;
 use super::path::HttpPath;
 use super::period::Period;
+use super::profile::WrittenProfile;
+use super::ready::some_named_or_written;
 use crate::fleet::Target;
 use hashbrown::HashMap;
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -37,7 +41,7 @@ pub(super) struct WrittenPool {
     /// Names the pool in shared data, logs and metrics. Pools of one proxy need different names; the scraper and the
     /// pickers of one pool need the same.
     #[serde(default = "default_name")]
-    name: Name,
+    pub(super) name: Name,
     /// The servers: 1 to 1024, no address twice.
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 1024)))]
     endpoints: Vec<WrittenEndpoint>,
@@ -53,6 +57,18 @@ pub(super) struct WrittenPool {
     /// take part as before.
     #[serde(default = "yes")]
     passive_health: bool,
+    /// The models that these servers serve, by the names that the servers have for them. A model is in one pool only. A pool
+    /// without `models` takes every model that no other pool names, and there can be one such; if there is none, a request
+    /// for any other model is answered with 404.
+    pub(super) models: Option<Vec<ModelName>>,
+    /// Adapters (LoRA) that these servers serve, each with its base model, such as `{"sql-lora": "llama-3-8b"}`. Needed for
+    /// an adapter of a pool with `models`, and for `model_headers`.
+    #[serde(default)]
+    pub(super) adapters: BTreeMap<String, String>,
+    /// How an endpoint of this pool is chosen, if otherwise than the `profile` of all says.
+    #[serde(default, deserialize_with = "some_named_or_written")]
+    #[cfg_attr(feature = "schema", schemars(with = "super::ready::NamedOrWritten"))]
+    pub(super) profile: Option<WrittenProfile>,
 }
 
 /// One model server.
@@ -97,19 +113,24 @@ fn default_engine() -> String {
 }
 
 impl WrittenPool {
-    pub(super) fn resolve(self, engines: &Engines) -> Result<Pool, ConfigError> {
+    /// `taken` has the addresses of the pools before this one, and where each was written.
+    pub(super) fn resolve(
+        self,
+        place: &str,
+        engines: &Engines,
+        taken: &mut HashMap<SocketAddr, String>,
+    ) -> Result<Pool, ConfigError> {
         match self.endpoints.len() {
             1..=MOST_ENDPOINTS => {}
             0 => return Err(ConfigError::at("endpoints", "at least one endpoint is needed")),
             n => return Err(ConfigError::at("endpoints", format!("{n} endpoints are more than {MOST_ENDPOINTS}"))),
         }
-        let mut first_at = HashMap::new();
         let mut endpoints = Vec::with_capacity(self.endpoints.len());
         for (i, written) in self.endpoints.into_iter().enumerate() {
             let here = format!("endpoints[{i}]");
             let Address(address) = written.address;
-            if let Some(first) = first_at.insert(address, i) {
-                let message = format!("{address} is the address of pool.endpoints[{first}] already");
+            if let Some(first) = taken.insert(address, format!("{place}.{here}")) {
+                let message = format!("{address} is the address of {first} already");
                 return Err(ConfigError::at("address", message).within(&here));
             }
             let engine =

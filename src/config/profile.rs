@@ -113,7 +113,8 @@ mod tests {
             "profile.scorers[1].type: unknown plugin \"prefix-cache\"; known here: `queue-scorer`, \
              `running-requests-size-scorer`, `kv-cache-utilization-scorer`, `prefix-cache-scorer`, \
              `lora-affinity-scorer`, `active-request-scorer`, `token-load-scorer`, `load-aware-scorer`, \
-             `no-hit-lru-scorer`, `context-length-aware`, `expected-cost-scorer`",
+             `no-hit-lru-scorer`, `context-length-aware`, `expected-cost-scorer`, `session-affinity-scorer`, \
+             `latency-scorer`",
         );
         refused(
             r#"{"picker":{"type":"max-scorer-picker"}}"#,

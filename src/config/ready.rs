@@ -16,6 +16,13 @@ pub(super) fn named_or_written<'de, D: Deserializer<'de>>(deserializer: D) -> Re
     deserializer.deserialize_any(NamedOrWritten)
 }
 
+/// The same for a field that may be left out.
+pub(super) fn some_named_or_written<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<WrittenProfile>, D::Error> {
+    named_or_written(deserializer).map(Some)
+}
+
 /// What [`named_or_written`] takes.
 pub(super) struct NamedOrWritten;
 

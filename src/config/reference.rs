@@ -24,7 +24,7 @@ pub fn schema() -> Value {
 /// The reference as Markdown.
 pub fn markdown() -> String {
     let schema = schema();
-    let book = Book { definitions: schema.get("$defs").and_then(Value::as_object) };
+    let book = Book { top: &schema, definitions: schema.get("$defs").and_then(Value::as_object) };
     let mut out = String::from(HEAD);
     let _ = writeln!(out, "{}\n", description(&schema));
     let _ = writeln!(out, "An example:\n\n```json\n{}\n```\n", EXAMPLE.trim_end());
@@ -57,6 +57,7 @@ fn plugins<T: ?Sized>(out: &mut String, title: &str, table: &[Plugin<T>]) {
 }
 
 struct Book<'a> {
+    top: &'a Value,
     definitions: Option<&'a Map<String, Value>>,
 }
 
@@ -84,19 +85,27 @@ impl<'a> Book<'a> {
         if !fields.is_empty() {
             out.push('\n');
         }
-        for (name, field) in fields {
+        for (at, (name, field)) in fields.iter().enumerate() {
             let (field, suffix) = match field.get("items") {
                 Some(items) => (items, "[]"),
                 None => (field, ""),
             };
             let inner = self.resolved(field);
-            if inner.get("properties").is_some() {
+            if inner.get("properties").is_some() && !self.is_told_elsewhere(inner, path, at) {
                 let dot = if path.is_empty() { "" } else { "." };
                 let path = format!("{path}{dot}{name}{suffix}");
                 let _ = writeln!(out, "{} `{path}`\n\n{}\n", "#".repeat(level), description(inner));
                 self.section(out, &path, inner, (level + 1).min(6));
             }
         }
+    }
+
+    /// Whether `inner`, in the `at`th field at `path`, is what another field at the top is: an earlier one, or any if it lies
+    /// deeper itself.
+    fn is_told_elsewhere(&self, inner: &Value, path: &str, at: usize) -> bool {
+        let tops = self.top.get("properties").and_then(Value::as_object).into_iter().flatten();
+        let before = if path.is_empty() { at } else { usize::MAX };
+        tops.take(before).any(|(_, top)| std::ptr::eq(self.resolved(top), inner))
     }
 
     /// What `schema` refers to, or itself.

@@ -1,8 +1,10 @@
 mod accepted;
+mod choice;
 mod document;
 mod engines;
 mod numbers;
 mod pool;
+mod pools;
 
 use super::*;
 use crate::scrape::{CustomSignals, Engine, EngineSpec, MetricSpec};

@@ -182,6 +182,16 @@ pub fn nominal_step(constants: &Constants, load: &Load, work: &Work) -> f64 {
     constants.decode_step_seconds(load.all_requests() + 1.0, load.context() + f64::from(work.prompt_tokens))
 }
 
+/// Seconds to the first token at the speed of the endpoint: its wait and its prefill. At most 10^11.
+pub fn first_token_seconds(constants: &Constants, speed: &Speed, load: &Load, work: &Work) -> f64 {
+    factor(speed.prefill) * nominal_first_token(constants, speed, load, work)
+}
+
+/// Seconds between two tokens of the request at the pace of the endpoint.
+pub fn step_seconds(constants: &Constants, speed: &Speed, load: &Load, work: &Work) -> f64 {
+    factor(speed.decode) * nominal_step(constants, load, work)
+}
+
 impl Terms {
     fn summed(mut self) -> Self {
         self.total = self.named().into_iter().map(|(_, seconds)| seconds).sum();

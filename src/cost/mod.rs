@@ -73,7 +73,9 @@ mod knobs;
 mod tests;
 
 pub use self::constants::Constants;
-pub use self::estimate::{Load, Speed, Terms, Work, estimate, nominal_first_token, nominal_step};
+pub use self::estimate::{
+    Load, Speed, Terms, Work, estimate, first_token_seconds, nominal_first_token, nominal_step, step_seconds,
+};
 pub use self::knobs::{Knobs, Switches};
 
 /// A number that is at least 0 and at most `max`; what is no number is 0.

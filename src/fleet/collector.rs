@@ -129,6 +129,11 @@ impl Collector {
         expired.into_iter().map(|endpoint| self.book(endpoint, Outcome::TimedOut, now)).collect()
     }
 
+    /// An answer came to somebody's call. Whether the call is ours, so that it is to be booked.
+    pub fn expects(&mut self, call: u32) -> bool {
+        self.poller.expects(call)
+    }
+
     /// Books an answer, also one that came after its call was given up. `None`: a call that was never ours, or that
     /// counted as timed out and did.
     pub fn answered(&mut self, call: u32, answer: Answer<'_>, now: Timestamp) -> Option<Booked> {

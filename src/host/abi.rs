@@ -60,6 +60,7 @@ unsafe extern "C" {
     fn proxy_get_log_level(level: *mut u32) -> u32;
     fn proxy_set_tick_period_milliseconds(period: u32) -> u32;
     fn proxy_get_buffer_bytes(kind: u32, start: usize, max: usize, data: *mut *mut u8, size: *mut usize) -> u32;
+    fn proxy_set_buffer_bytes(kind: u32, start: usize, length: usize, data: *const u8, size: usize) -> u32;
     fn proxy_get_header_map_value(
         map: u32,
         key: *const u8,
@@ -68,6 +69,13 @@ unsafe extern "C" {
         size: *mut usize,
     ) -> u32;
     fn proxy_replace_header_map_value(
+        map: u32,
+        key: *const u8,
+        key_size: usize,
+        value: *const u8,
+        value_size: usize,
+    ) -> u32;
+    fn proxy_add_header_map_value(
         map: u32,
         key: *const u8,
         key_size: usize,
@@ -136,6 +144,14 @@ pub(super) fn buffer(kind: Buffer, max: usize) -> Option<Vec<u8>> {
     .ok()
 }
 
+/// Puts `bytes` in the place of a buffer. Hosts replace a whole buffer or add to one, nothing else.
+pub(super) fn set_buffer(kind: Buffer, bytes: &[u8]) -> Result<(), Refused> {
+    // More than any buffer, and no negative number to a host that takes it for signed.
+    let whole = i32::MAX as usize;
+    // SAFETY: `bytes` outlives the call.
+    status(unsafe { proxy_set_buffer_bytes(kind as u32, 0, whole, bytes.as_ptr(), bytes.len()) })
+}
+
 /// A header's value; nothing if it is absent.
 pub(super) fn header(map: Headers, name: &str) -> Option<Vec<u8>> {
     take(|data, size| {
@@ -151,6 +167,12 @@ pub(super) fn set_header(map: Headers, name: &str, value: &[u8]) -> Result<(), R
     status(unsafe {
         proxy_replace_header_map_value(map as u32, name.as_ptr(), name.len(), value.as_ptr(), value.len())
     })
+}
+
+/// Adds a line to those that a header has.
+pub(super) fn add_header(map: Headers, name: &str, value: &[u8]) -> Result<(), Refused> {
+    // SAFETY: `name` and `value` outlive the call.
+    status(unsafe { proxy_add_header_map_value(map as u32, name.as_ptr(), name.len(), value.as_ptr(), value.len()) })
 }
 
 /// Removes every line of a header.

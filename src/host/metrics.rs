@@ -4,13 +4,24 @@ use super::abi::{self, MetricKind};
 use crate::fleet::{Health, Outcome};
 use crate::picker::NoPick;
 
-/// Metrics of one VM. Defined when first used: a configuration that is only being tried must leave no trace.
-#[derive(Debug, Default)]
+/// Metrics of one pool in one VM. Defined when first used: a configuration that is only being tried must leave no trace.
+#[derive(Debug)]
 pub(super) struct Metrics {
+    /// Ends the names of gauges where there are several pools, since each has its own. Counters are of all together.
+    suffix: String,
     defined: Vec<(&'static str, Option<u32>)>,
 }
 
 impl Metrics {
+    pub(super) fn new(suffix: String) -> Self {
+        Self { suffix, defined: Vec::new() }
+    }
+
+    /// A request asked for a model that no pool serves.
+    pub(super) fn unknown_model(&mut self) {
+        self.count("endpoint_picker_unknown_models_total");
+    }
+
     /// A request was placed.
     pub(super) fn picked(&mut self) {
         self.count("endpoint_picker_picks_total");
@@ -49,6 +60,31 @@ impl Metrics {
     /// A server had less of a prompt in its cache than was believed.
     pub(super) fn cache_lost(&mut self) {
         self.count("endpoint_picker_cache_lost_total");
+    }
+
+    /// A request brought a session token that no endpoint has.
+    pub(super) fn session_unknown(&mut self) {
+        self.count("endpoint_picker_sessions_unknown_total");
+    }
+
+    /// A request goes to another model than it named.
+    pub(super) fn rewritten(&mut self) {
+        self.count("endpoint_picker_rewritten_total");
+    }
+
+    /// A request did not show which model it names, so no rule could be applied.
+    pub(super) fn not_rewritten(&mut self) {
+        self.count("endpoint_picker_not_rewritten_total");
+    }
+
+    /// A body could not be replaced; it goes on as it came.
+    pub(super) fn rewrite_refused(&mut self) {
+        self.count("endpoint_picker_rewrites_refused_total");
+    }
+
+    /// A server answered a rewritten request with 404: it does not know the target.
+    pub(super) fn target_unknown(&mut self) {
+        self.count("endpoint_picker_rewrite_targets_unknown_total");
     }
 
     /// The destination could not be set any more; the proxy's own policy chooses.
@@ -106,7 +142,10 @@ impl Metrics {
         if let Some((_, id)) = self.defined.iter().find(|(known, _)| *known == name) {
             return *id;
         }
-        let id = abi::define_metric(kind, name);
+        let id = match kind {
+            MetricKind::Counter => abi::define_metric(kind, name),
+            MetricKind::Gauge => abi::define_metric(kind, &format!("{name}{}", self.suffix)),
+        };
         self.defined.push((name, id));
         id
     }

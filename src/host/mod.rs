@@ -2,6 +2,7 @@
 
 mod abi;
 mod metrics;
+mod pools;
 mod request;
 mod root;
 mod scraper;
@@ -27,6 +28,17 @@ const PREFILLER: &str = "x-prefiller-host-port";
 
 /// The header of an answer that tells why its server was chosen.
 const DECISION: &str = "x-endpoint-picker-decision";
+
+/// The headers that tell a request's model and the base model of an adapter; routes of the proxy can go by them.
+const MODEL: &str = "x-gateway-model-name";
+const BASE_MODEL: &str = "x-gateway-base-model-name";
+
+/// The header that tells a server which model was put in the place of the client's. The reference endpoint picker lets a
+/// client choose with it; here rules choose.
+const MODEL_REWRITE: &str = "x-llm-d-model-name-rewrite";
+
+/// Its older name.
+const OLD_MODEL_REWRITE: &str = "x-gateway-model-name-rewrite";
 
 /// The dynamic metadata in which the proxy says that one of some endpoints is to be picked.
 const SUBSET: [&str; 4] =

@@ -10,6 +10,7 @@ use proxy_wasm::types::ContextType;
 
 use super::abi::{self, Buffer};
 use super::metrics::Metrics;
+use super::pools::Pools;
 use super::request::Request;
 use super::scraper::Scraper;
 use super::settings;
@@ -32,10 +33,10 @@ pub(super) struct Root {
 }
 
 struct Plugin {
-    scraper: Scraper,
-    metrics: Rc<RefCell<Metrics>>,
+    /// One for each pool.
+    scrapers: Vec<Scraper>,
     /// The singleton has none.
-    worker: Option<Rc<Worker>>,
+    pools: Option<Rc<Pools>>,
     ticks: u32,
 }
 
@@ -51,24 +52,32 @@ impl Root {
         };
         log::set_max_level(abi::log_level());
         let passed = abi::buffer(Buffer::PluginConfiguration, MAX_CONFIGURATION).unwrap_or_default();
-        let config = Rc::new(config::load(&settings::json(passed)).map_err(|error| error.to_string())?);
-        info!("pool {}: {} endpoints, {:?}", config.pool.name, config.pool.endpoints.len(), config.profile);
-        let metrics = Rc::<RefCell<Metrics>>::default();
-        let worker = (!by_right).then(|| Rc::new(Worker::new(config.clone(), metrics.clone())));
-        if let Some(worker) = &worker {
-            // A worker that was just reloaded need not wait for a tick.
-            worker.refresh(None);
+        let config::Pools { configs, routes } =
+            config::load_pools(&settings::json(passed)).map_err(|error| error.to_string())?;
+        let (mut scrapers, mut workers) = (Vec::new(), Vec::new());
+        for config in configs {
+            let config = Rc::new(config);
+            info!("pool {}: {} endpoints, {:?}", config.pool.name, config.pool.endpoints.len(), config.profile);
+            let suffix = if routes.pools > 1 { format!("_{}", config.pool.name) } else { String::new() };
+            let metrics = Rc::new(RefCell::new(Metrics::new(suffix)));
+            if !by_right {
+                let worker = Worker::new(config.clone(), metrics.clone());
+                // A worker that was just reloaded need not wait for a tick.
+                worker.refresh(None);
+                workers.push(Rc::new(worker));
+            }
+            scrapers.push(Scraper::new(config, metrics, by_right, abi::now()));
         }
-        let scraper = Scraper::new(config, by_right, abi::now());
-        self.plugin = Some(Plugin { scraper, metrics, worker, ticks: 0 });
+        let pools = (!by_right).then(|| Rc::new(Pools { workers, routes }));
+        self.plugin = Some(Plugin { scrapers, pools, ticks: 0 });
         abi::set_tick_period(TICK).map_err(|status| format!("the proxy gives no ticks: {status:?}"))
     }
 }
 
 impl Context for Root {
     fn on_http_call_response(&mut self, call: u32, _: usize, body_size: usize, _: usize) {
-        if let Some(Plugin { scraper, metrics, .. }) = &mut self.plugin {
-            scraper.answered(call, body_size, &mut metrics.borrow_mut());
+        if let Some(Plugin { scrapers, .. }) = &mut self.plugin {
+            scrapers.iter_mut().for_each(|scraper| scraper.answered(call, body_size));
         }
     }
 }
@@ -79,21 +88,23 @@ impl RootContext for Root {
     }
 
     fn on_tick(&mut self) {
-        let Some(Plugin { scraper, metrics, worker, ticks }) = &mut self.plugin else { return };
+        let Some(Plugin { scrapers, pools, ticks }) = &mut self.plugin else { return };
         *ticks = ticks.wrapping_add(1);
         if *ticks % TICKS_PER_LOG_LEVEL == 0 {
             log::set_max_level(abi::log_level());
         }
-        let (lease, cas) = scraper.lease();
-        let now = abi::now();
-        if let Some(worker) = worker {
-            if let Some(lease) = &lease {
-                worker.refresh(Some(lease.snapshot));
+        for (pool, scraper) in scrapers.iter_mut().enumerate() {
+            let (lease, cas) = scraper.lease();
+            let now = abi::now();
+            if let Some(worker) = pools.as_ref().and_then(|pools| pools.get(pool)) {
+                if let Some(lease) = &lease {
+                    worker.refresh(Some(lease.snapshot));
+                }
+                worker.picker.borrow_mut().tick(&*worker.store, now);
+                worker.tell_failing();
             }
-            worker.picker.borrow_mut().tick(&*worker.store, now);
-            worker.tell_failing();
+            scraper.tick(lease.as_ref(), cas, now);
         }
-        scraper.tick(lease.as_ref(), cas, &mut metrics.borrow_mut(), now);
     }
 
     fn get_type(&self) -> Option<ContextType> {
@@ -101,6 +112,6 @@ impl RootContext for Root {
     }
 
     fn create_http_context(&self, _: u32) -> Option<Box<dyn HttpContext>> {
-        Some(Box::new(Request::new(self.plugin.as_ref().and_then(|plugin| plugin.worker.clone()))))
+        Some(Box::new(Request::new(self.plugin.as_ref().and_then(|plugin| plugin.pools.clone()))))
     }
 }

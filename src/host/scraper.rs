@@ -1,5 +1,6 @@
 //! Carries out what the collector wants: calls out, books answers, publishes.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -25,6 +26,7 @@ const BETWEEN_COMPLAINTS: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub(super) struct Scraper {
     config: Rc<Config>,
+    metrics: Rc<RefCell<Metrics>>,
     keys: Keys,
     member: Member,
     // Only the holder of the lease has one.
@@ -33,11 +35,11 @@ pub(super) struct Scraper {
 }
 
 impl Scraper {
-    pub(super) fn new(config: Rc<Config>, by_right: bool, now: Timestamp) -> Self {
+    pub(super) fn new(config: Rc<Config>, metrics: Rc<RefCell<Metrics>>, by_right: bool, now: Timestamp) -> Self {
         let keys = Keys::of(&config.pool.name);
         let configuration = fingerprint(&config.pool.endpoints, &config.scrape);
         let member = Member { id: random(), by_right, since: now, configuration };
-        Self { config, keys, member, collector: None, complained: None }
+        Self { config, metrics, keys, member, collector: None, complained: None }
     }
 
     /// The lease as it lies in shared data, and the token to replace it.
@@ -47,7 +49,9 @@ impl Scraper {
     }
 
     /// Renews or takes the lease, found as `current` with `cas`, and scrapes if it is held.
-    pub(super) fn tick(&mut self, current: Option<&Lease>, cas: u32, metrics: &mut Metrics, now: Timestamp) {
+    pub(super) fn tick(&mut self, current: Option<&Lease>, cas: u32, now: Timestamp) {
+        let metrics = self.metrics.clone();
+        let metrics = &mut metrics.borrow_mut();
         let Claim::Hold(mut lease) = Lease::claim(current, self.member, now) else {
             self.collector = None;
             return;
@@ -75,9 +79,12 @@ impl Scraper {
         self.scrape(metrics, now);
     }
 
-    /// Books the answer to one of our calls.
-    pub(super) fn answered(&mut self, call: u32, body_size: usize, metrics: &mut Metrics) {
+    /// Books the answer to a call, if it is ours.
+    pub(super) fn answered(&mut self, call: u32, body_size: usize) {
         let Some(collector) = &mut self.collector else { return };
+        if !collector.expects(call) {
+            return;
+        }
         let status = abi::header(Headers::CallResponse, ":status");
         let body =
             abi::buffer(Buffer::CallResponseBody, self.config.scrape.max_text_bytes.min(body_size)).unwrap_or_default();
@@ -87,7 +94,7 @@ impl Scraper {
             body: &body,
         };
         if let Some(booked) = collector.answered(call, answer, abi::now()) {
-            report(&self.config, &booked, metrics);
+            report(&self.config, &booked, &mut self.metrics.borrow_mut());
         }
     }
 

@@ -9,12 +9,14 @@ use crate::cold::Order;
 use crate::config::Config;
 use crate::cost::Work;
 use crate::fleet::{Endpoint, Health, Signals};
+use crate::headers::Headers;
 use crate::id::EndpointId;
 use crate::learned::Learner;
 use crate::ledger::Book;
 use crate::prefix::{Belief, Cache, Lookup};
 use crate::rendezvous::Homes;
 use crate::schedule::{Candidate, warmth};
+use crate::session::{Greeting, Home, Token};
 use crate::subset::Subset;
 
 #[derive(Debug)]
@@ -23,6 +25,8 @@ pub(super) struct Pool {
     /// In the order of the configuration, with what the snapshot says of them.
     endpoints: Vec<Endpoint>,
     pub(super) ids: Vec<EndpointId>,
+    /// What names each to a client; none if sessions are not told so.
+    tokens: Vec<Token>,
     /// What others than this proxy have at each.
     pub(super) foreign: Vec<Foreign>,
 }
@@ -31,12 +35,12 @@ impl Pool {
     pub(super) fn new(config: Rc<Config>) -> Self {
         let targets = config.pool.endpoints.iter();
         let endpoints = targets.map(|target| Endpoint::new(target.address)).collect();
-        Self { config, endpoints, ids: Vec::new(), foreign: Vec::new() }
+        Self { config, endpoints, ids: Vec::new(), tokens: Vec::new(), foreign: Vec::new() }
     }
 
-    /// Takes over what a snapshot says. An endpoint that it lacks is one of which nothing is known, one that it has too many
+    /// Takes over what a snapshot of the deployment with this `seed` says. An endpoint that it lacks is one of which nothing is known, one that it has too many
     /// is not ours.
-    pub(super) fn renew(&mut self, mut told: Vec<Endpoint>) {
+    pub(super) fn renew(&mut self, mut told: Vec<Endpoint>, seed: u64) {
         for (at, endpoint) in self.endpoints.iter_mut().enumerate() {
             // Mostly both lists are the same.
             let same = told.get(at).is_some_and(|told| told.address == endpoint.address);
@@ -49,6 +53,10 @@ impl Pool {
             }
         }
         self.ids = self.endpoints.iter().map(Endpoint::id).collect();
+        if let Some(session) = &self.config.session {
+            let addresses = self.endpoints.iter().map(|endpoint| &*endpoint.address);
+            self.tokens = session.tokens(seed, &self.config.pool.name, addresses);
+        }
     }
 
     /// Compares what the servers told, if it is new, with what this proxy has there.
@@ -60,6 +68,18 @@ impl Pool {
             before.renewed(&self.told(endpoint, now), endpoint, &book.line(*id))
         });
         self.foreign = foreign.collect();
+    }
+
+    /// Where the session of a request with these headers is at home.
+    pub(super) fn session(&self, headers: &Headers) -> Home {
+        self.config.session.as_ref().map(|session| session.home(headers, &self.tokens)).unwrap_or_default()
+    }
+
+    /// What a client is told whose session was at `home` and is now at `address`.
+    pub(super) fn greeting(&self, home: Home, address: &[u8]) -> Option<Greeting<'_>> {
+        let session = self.config.session.as_ref()?;
+        let at = self.position(address).filter(|at| home != Home::At(*at))?;
+        self.tokens.get(at).map(|token| session.greeting(token))
     }
 
     pub(super) fn position(&self, address: &[u8]) -> Option<usize> {

@@ -8,19 +8,19 @@ use std::array;
 
 /// A JSON value as it stands in the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Value<'a> {
+pub(crate) struct Value<'a> {
     /// Its bytes, quotes and brackets included.
-    pub(super) raw: &'a [u8],
+    pub(crate) raw: &'a [u8],
     /// The body ended before the value did.
-    pub(super) cut: bool,
+    pub(crate) cut: bool,
 }
 
 /// The inside of a JSON string, still escaped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Text<'a> {
-    pub(super) raw: &'a [u8],
+pub(crate) struct Text<'a> {
+    pub(crate) raw: &'a [u8],
     /// The body ended before the closing quote.
-    pub(super) cut: bool,
+    pub(crate) cut: bool,
 }
 
 /// The wanted members of an object, each where its key's index says.
@@ -32,7 +32,7 @@ pub(super) struct Fields<'a, const N: usize> {
 
 /// A position in a JSON text.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Cursor<'a> {
+pub(crate) struct Cursor<'a> {
     rest: &'a [u8],
 }
 
@@ -41,7 +41,7 @@ impl<'a> Value<'a> {
         Cursor { rest: self.raw }
     }
 
-    pub(super) fn text(self) -> Option<Text<'a>> {
+    pub(crate) fn text(self) -> Option<Text<'a>> {
         let inner = self.raw.strip_prefix(b"\"")?;
         let raw = if self.cut { inner } else { inner.strip_suffix(b"\"").unwrap_or(inner) };
         Some(Text { raw, cut: self.cut })
@@ -77,19 +77,19 @@ impl<'a> Value<'a> {
 
 impl<'a> Cursor<'a> {
     /// At the start of `body`; a byte order mark is no part of the text.
-    pub(super) fn new(body: &'a [u8]) -> Self {
+    pub(crate) fn new(body: &'a [u8]) -> Self {
         Self { rest: body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body) }
     }
 
     /// The next byte that is not white space, left in place.
-    pub(super) fn peek(&mut self) -> Option<u8> {
+    pub(crate) fn peek(&mut self) -> Option<u8> {
         let blank = self.rest.iter().take_while(|byte| matches!(byte, b' ' | b'\n' | b'\r' | b'\t')).count();
         self.advance(blank);
         self.rest.first().copied()
     }
 
     /// Steps over the bracket that opens an array or an object.
-    pub(super) fn enter(&mut self) {
+    pub(crate) fn enter(&mut self) {
         self.peek();
         self.advance(1);
     }
@@ -127,15 +127,24 @@ impl<'a> Cursor<'a> {
     ) -> Fields<'a, N> {
         let mut found = array::from_fn(|_| None);
         self.enter();
+        while let Some((key, value)) = self.member() {
+            let value = Some(value).filter(|value| value.raw != b"null");
+            let place = if key.is_plain() { index(key.raw) } else { index(&key.to_vec()) };
+            match place.map(|place| found.get_mut(place)) {
+                Some(slot) => slot.into_iter().for_each(|slot| *slot = value),
+                None => value.into_iter().for_each(|value| other(key, value)),
+            }
+        }
+        Fields { found, whole: self.take().is_some() }
+    }
+
+    /// The next member of the object that was entered, stepped over; `None` at the object's end or the input's.
+    pub(crate) fn member(&mut self) -> Option<(Text<'a>, Value<'a>)> {
         loop {
-            match self.peek() {
-                None => return Fields { found, whole: false },
-                Some(b'}' | b']') => {
-                    self.advance(1);
-                    return Fields { found, whole: true };
-                }
-                Some(b',') => self.advance(1),
-                Some(_) => {
+            match self.peek()? {
+                b'}' | b']' => return None,
+                b',' => self.advance(1),
+                _ => {
                     let key = self.value().and_then(Value::text);
                     if self.peek() != Some(b':') {
                         continue;
@@ -144,16 +153,23 @@ impl<'a> Cursor<'a> {
                     if matches!(self.peek(), None | Some(b',' | b'}' | b']')) {
                         continue;
                     }
-                    let value = self.value().filter(|value| value.raw != b"null");
-                    let Some(key) = key else { continue };
-                    let place = if key.is_plain() { index(key.raw) } else { index(&key.to_vec()) };
-                    match place.map(|place| found.get_mut(place)) {
-                        Some(slot) => slot.into_iter().for_each(|slot| *slot = value),
-                        None => value.into_iter().for_each(|value| other(key, value)),
+                    if let Some(member) = key.zip(self.value()) {
+                        return Some(member);
                     }
                 }
             }
         }
+    }
+
+    /// One member of the object the cursor is at, which is stepped over.
+    pub(super) fn get(&mut self, key: &[u8]) -> Option<Value<'a>> {
+        let [value] = self.fields(|found| (found == key).then_some(0), |_, _| ()).found;
+        value
+    }
+
+    /// Bytes that are still to come.
+    pub(crate) fn remaining(&self) -> usize {
+        self.rest.len()
     }
 
     /// The number the cursor is at, and whether more digits might have followed. Made for token ids: modulo 2^32, without

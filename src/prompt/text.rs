@@ -8,11 +8,11 @@ pub(super) const MARK: u8 = 0xFF;
 
 impl Text<'_> {
     /// Nothing in it is escaped.
-    pub(super) fn is_plain(self) -> bool {
+    pub(crate) fn is_plain(self) -> bool {
         !self.raw.contains(&b'\\')
     }
 
-    pub(super) fn to_vec(self) -> Vec<u8> {
+    pub(crate) fn to_vec(self) -> Vec<u8> {
         let mut whole = Vec::with_capacity(self.raw.len());
         self.pieces(|piece| whole.extend_from_slice(piece));
         whole

@@ -9,6 +9,7 @@ use crate::fleet::{Endpoint, Health, fresh};
 use crate::headers::Headers;
 use crate::learned::Standing;
 use crate::scrape::Lora;
+use crate::session::Home;
 
 /// The request to place.
 #[derive(Clone, Copy, Debug, Default)]
@@ -21,6 +22,8 @@ pub struct Request<'a> {
     pub block_tokens: u32,
     /// Those of its headers that the plugins want.
     pub headers: &'a Headers,
+    /// Where its session is at home; nowhere unless a plugin tells how sessions are told.
+    pub session: Home,
     /// How many requests this worker has placed before, counted from a random number.
     pub turn: u64,
 }

@@ -46,6 +46,8 @@ pub mod registry;
 mod rng;
 mod roles;
 mod scorers;
+mod session;
+mod slo;
 mod slow_start;
 #[cfg(test)]
 mod tests;
@@ -60,6 +62,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::cost::{Terms, Work};
+use crate::session::Session;
 
 /// Takes candidates out. May keep all, may keep none.
 pub trait Filter {
@@ -69,6 +72,11 @@ pub trait Filter {
     /// The request headers that it looks at, in lower case.
     fn headers(&self) -> Vec<&str> {
         Vec::new()
+    }
+
+    /// How sessions are told, for one that looks at a request's session.
+    fn session(&self) -> Option<&Session> {
+        None
     }
 
     /// What is wrong with an endpoint's labels, for a plugin that reads more than text out of them.
@@ -85,6 +93,11 @@ pub trait Scorer {
     /// The request headers that it looks at, in lower case.
     fn headers(&self) -> Vec<&str> {
         Vec::new()
+    }
+
+    /// How sessions are told, for one that looks at a request's session.
+    fn session(&self) -> Option<&Session> {
+        None
     }
 
     /// What is wrong with an endpoint's labels, for a plugin that reads more than text out of them.

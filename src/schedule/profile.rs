@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use super::{Candidate, Decision, Filter, Picker, Ranked, Request, Rng, Scorer, failing, slow_start};
+use crate::session::Session;
 
 /// A scorer in a profile.
 pub struct Weighted {
@@ -26,10 +27,23 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// The request headers that its plugins look at.
+    /// The request headers that its plugins look at, each once.
     pub fn headers(&self) -> Vec<&str> {
         let filters = self.filters.iter().flat_map(|(_, filter)| filter.headers());
-        filters.chain(self.scorers.iter().flat_map(|scorer| scorer.scorer.headers())).collect()
+        let all = filters.chain(self.scorers.iter().flat_map(|scorer| scorer.scorer.headers()));
+        let mut names: Vec<&str> = Vec::new();
+        all.for_each(|name| {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        });
+        names
+    }
+
+    /// How each of its plugins that look at sessions tells them.
+    pub fn sessions(&self) -> impl Iterator<Item = &Session> {
+        let filters = self.filters.iter().filter_map(|(_, filter)| filter.session());
+        filters.chain(self.scorers.iter().filter_map(|scorer| scorer.scorer.session()))
     }
 
     /// What is wrong with an endpoint's labels for one of its plugins.

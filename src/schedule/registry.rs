@@ -5,15 +5,17 @@ use serde_json::Value;
 
 use super::deciders::{Always, PrefixBased};
 use super::filters::{
-    Decode, HeaderBasedTesting, Healthy, LabelSelector, LoraCapacity, Prefill, PrefixCacheAffinity, Utilization,
+    Decode, HeaderBasedTesting, Healthy, LabelSelector, LoraCapacity, Prefill, PrefixCacheAffinity, SloHeadroomTier,
+    Utilization,
 };
 use super::parameters::NoParameters;
 use super::pickers::{MaxScore, Random, RoundRobin, WeightedRandom};
 use super::scorers::{
-    ActiveRequest, ContextLengthAware, ExpectedCost, KvCacheUtilization, LoadAware, LoraAffinity, NoHitLru,
+    ActiveRequest, ContextLengthAware, ExpectedCost, KvCacheUtilization, Latency, LoadAware, LoraAffinity, NoHitLru,
     PrefixCache, Queue, RunningRequests, TokenLoad,
 };
 use super::{Decider, Filter, Picker, Scorer};
+use crate::session::Session;
 use crate::strict::{self, ConfigError};
 
 /// A plugin that can be named in a profile.
@@ -86,6 +88,25 @@ pub const FILTERS: &[Plugin<dyn Filter>] = &[
                   server.",
         build: |p| bare(p, Box::new(HeaderBasedTesting)),
     },
+    Plugin {
+        name: "session-affinity-filter",
+        summary: "Leaves only the endpoint that has the request's session, if it is among the candidates and can be \
+                  reached. Parameters: `strategy` (`encoded_endpoint_header`), where the session is told by an opaque token \
+                  that an earlier answer gave, one made up or from another fleet being no session; or `session_id`, where \
+                  the client chooses a name, for which all gateways draw the same endpoint by hash. `headerName` \
+                  (`x-session-token` or `x-session-id`), the header that tells; or `cookie`, the cookie that does. \
+                  `secret`, at least 16 bytes, without which tokens are good for one deployment of one gateway; keep it \
+                  from clients. It leaves nowhere to fall back to; the scorer does.",
+        build: |p| Ok(with::<Session>(p)?),
+    },
+    Plugin {
+        name: "slo-headroom-tier-filter",
+        summary: "Leaves only endpoints that are predicted to be as fast as the headers `x-llm-d-slo-ttft-ms`, milliseconds \
+                  to the first token, and `x-llm-d-slo-tpot-ms`, per token after it, ask for, if there is one; \
+                  `x-slo-ttft-ms` and `x-slo-tpot-ms` are read too. What is not a positive number asks for nothing. \
+                  Parameter: `epsilonExploreNeg` (0.01), how often only the others stay.",
+        build: |p| Ok(with::<SloHeadroomTier>(p)?),
+    },
 ];
 
 /// All scorers.
@@ -152,6 +173,20 @@ pub const SCORERS: &[Plugin<dyn Scorer>] = &[
                   streams that are there. Meant to be the only scorer. Parameter: `latencyGoal` (0.1), from 0, the first \
                   token, to 1, the whole answer.",
         build: |p| Ok(with::<ExpectedCost>(p)?),
+    },
+    Plugin {
+        name: "session-affinity-scorer",
+        summary: "The endpoint that has the request's session 1, the others 0. Parameters: those of \
+                  `session-affinity-filter`; if a profile has both, they must be the same.",
+        build: |p| Ok(with::<Session>(p)?),
+    },
+    Plugin {
+        name: "latency-scorer",
+        summary: "Predicted times against those that the headers of `slo-headroom-tier-filter` ask for: fast enough before \
+                  idle before only later tokens too slow before only the first too late before both; without such headers \
+                  the soonest. Parameters: `ttftWeight` (0.8), `tpotWeight` (0.2), `headroomSelectionStrategy` (`least`), \
+                  the slowest of those that are fast enough first, or `most`, the fastest.",
+        build: |p| Ok(with::<Latency>(p)?),
     },
 ];
 

@@ -100,6 +100,13 @@ impl Poller {
         }
     }
 
+    /// An answer came, to this call or another's. Whether it is one of those under way or given up.
+    pub fn expects(&mut self, call: u32) -> bool {
+        self.answered = true;
+        let of = |turn: &Turn| turn.under_way.as_ref().is_some_and(|way| way.id == call) || turn.given_up == Some(call);
+        self.endpoints.iter().any(of)
+    }
+
     /// Which endpoint this call was for, well or badly ended. `None` if it is unknown or has expired.
     pub fn finished(&mut self, call: u32) -> Option<usize> {
         self.answered = true;

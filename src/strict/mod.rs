@@ -14,10 +14,11 @@ pub(crate) use suggest::choices;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-const SMALLEST: &str = r#"{"pool": {"endpoints": [{"address": "10.0.0.1:8000"}]}}"#;
+/// The least configuration.
+pub(crate) const SMALLEST: &str = r#"{"pool": {"endpoints": [{"address": "10.0.0.1:8000"}]}}"#;
 
-/// Reads a JSON object into `T`.
-pub(crate) fn parse<T: DeserializeOwned>(json: &[u8]) -> Result<T, ConfigError> {
+/// Reads a JSON object.
+pub(crate) fn parse(json: &[u8]) -> Result<Value, ConfigError> {
     let whole = |message| Err(ConfigError::at("", message));
     if json.trim_ascii().is_empty() {
         return whole(format!("the configuration is empty; the least is {SMALLEST}"));
@@ -26,7 +27,7 @@ pub(crate) fn parse<T: DeserializeOwned>(json: &[u8]) -> Result<T, ConfigError> 
     if !value.is_object() {
         return whole(format!("the configuration must be a JSON object, such as {SMALLEST}"));
     }
-    from(value)
+    Ok(value)
 }
 
 /// Reads the types of a value.

@@ -8,7 +8,7 @@ const DATA: &[u8] = b"data:";
 
 /// A position in a stream.
 #[derive(Debug)]
-pub(super) struct EventStream {
+pub(crate) struct EventStream {
     state: State,
     /// The last byte was a `\r`: a `\n` next belongs to it.
     after_return: bool,
@@ -32,9 +32,9 @@ impl Default for EventStream {
 }
 
 impl EventStream {
-    /// Gives `each` the parts of an event's data, and `None` when the event is over. The blank after the colon is still
-    /// there: to JSON it means nothing.
-    pub(super) fn push(&mut self, mut bytes: &[u8], mut each: impl FnMut(Option<&[u8]>)) {
+    /// Gives `each` the parts of an event's data, and `None` when the event is over, with the number of bytes that follow.
+    /// The blank after the colon is still there: to JSON it means nothing.
+    pub(crate) fn push(&mut self, mut bytes: &[u8], each: &mut dyn FnMut(Option<&[u8]>, usize)) {
         while let Some((byte, rest)) = bytes.split_first() {
             if std::mem::take(&mut self.after_return) && *byte == b'\n' {
                 bytes = rest;
@@ -47,7 +47,7 @@ impl EventStream {
                 }
                 State::Mark(_) => self.state = State::Name(0),
                 State::Name(0) if is_line_end(*byte) => {
-                    each(None);
+                    each(None, rest.len());
                     self.after_return = *byte == b'\r';
                     bytes = rest;
                 }
@@ -61,12 +61,12 @@ impl EventStream {
                     let (line, after) = bytes.split_at_checked(length.unwrap_or(bytes.len())).unwrap_or_default();
                     let is_data = matches!(self.state, State::Data);
                     if is_data {
-                        each(Some(line));
+                        each(Some(line), after.len());
                     }
                     let Some((end, rest)) = after.split_first() else { return };
                     if is_data {
                         // Lines of one event are joined by it.
-                        each(Some(b"\n"));
+                        each(Some(b"\n"), rest.len());
                     }
                     self.after_return = *end == b'\r';
                     self.state = State::Name(0);

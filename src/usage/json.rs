@@ -5,10 +5,10 @@
 use memchr::memchr2;
 
 /// Bytes kept of a string: more than the longest name that means something, so that a longer string is none.
-pub(super) const HEAD: usize = 32;
+pub(crate) const HEAD: usize = 32;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Token<'a> {
+pub(crate) enum Token<'a> {
     /// `{` or `[`, told by `is_object`.
     Open {
         is_object: bool,
@@ -25,7 +25,7 @@ pub(super) enum Token<'a> {
 
 /// A position in a JSON text, or in several, one after the other.
 #[derive(Debug, Default)]
-pub(super) struct Tokenizer {
+pub(crate) struct Tokenizer {
     state: State,
     head: [u8; HEAD],
     kept: usize,
@@ -45,7 +45,8 @@ enum State {
 }
 
 impl Tokenizer {
-    pub(super) fn push(&mut self, mut bytes: &[u8], mut each: impl FnMut(Token<'_>)) {
+    /// Gives `each` the tokens, each with the number of bytes that follow it.
+    pub(crate) fn push(&mut self, mut bytes: &[u8], mut each: impl FnMut(Token<'_>, usize)) {
         while let Some((&byte, rest)) = bytes.split_first() {
             match self.state {
                 State::String => {
@@ -54,7 +55,7 @@ impl Tokenizer {
                     self.keep(inside);
                     let Some((end, rest)) = after.split_first() else { return };
                     if *end == b'"' {
-                        each(Token::String(self.head.get(..self.kept).unwrap_or_default()));
+                        each(Token::String(self.head.get(..self.kept).unwrap_or_default()), rest.len());
                         self.state = State::Between;
                     } else {
                         self.keep(b"\\");
@@ -68,7 +69,7 @@ impl Tokenizer {
                 }
                 State::Digits(_) | State::Fraction(_) | State::Word if ends_literal(byte) => {
                     if let State::Digits(count) | State::Fraction(count) = self.state {
-                        each(Token::Count(count));
+                        each(Token::Count(count), bytes.len());
                     }
                     self.state = State::Between;
                 }
@@ -92,11 +93,11 @@ impl Tokenizer {
                             self.kept = 0;
                             self.state = State::String;
                         }
-                        b'{' => each(Token::Open { is_object: true }),
-                        b'[' => each(Token::Open { is_object: false }),
-                        b'}' | b']' => each(Token::Close),
-                        b':' => each(Token::Colon),
-                        b',' => each(Token::Comma),
+                        b'{' => each(Token::Open { is_object: true }, rest.len()),
+                        b'[' => each(Token::Open { is_object: false }, rest.len()),
+                        b'}' | b']' => each(Token::Close, rest.len()),
+                        b':' => each(Token::Colon, rest.len()),
+                        b',' => each(Token::Comma, rest.len()),
                         b'0'..=b'9' => self.state = State::Digits(digit(0, byte)),
                         _ => self.state = State::Word,
                     }

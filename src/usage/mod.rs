@@ -18,8 +18,8 @@
 //! Known gap: `/generate` streaming several prompts at once tells each of them alone, and the last one told is taken.
 
 mod answer;
-mod event_stream;
-mod json;
+pub(crate) mod event_stream;
+pub(crate) mod json;
 #[cfg(test)]
 mod tests;
 
@@ -87,8 +87,8 @@ impl UsageReader {
         self.started |= !bytes.is_empty();
         let Self { events, json, answer, .. } = self;
         // Once in the code, though called from two places.
-        let mut read = |data: Option<&[u8]>| match data {
-            Some(data) => json.push(data, |token| answer.take(token)),
+        let mut read = |data: Option<&[u8]>, _: usize| match data {
+            Some(data) => json.push(data, |token, _| answer.take(token)),
             // Whatever an event left open is not the next one's.
             None => {
                 *json = Tokenizer::default();
@@ -96,8 +96,8 @@ impl UsageReader {
             }
         };
         match events {
-            None => read(Some(bytes)),
-            Some(events) => events.push(bytes, read),
+            None => read(Some(bytes), 0),
+            Some(events) => events.push(bytes, &mut read),
         }
     }
 

@@ -11,6 +11,7 @@ mod destination;
 mod failure;
 mod paths;
 mod profiles;
+mod rewrite;
 mod workers;
 
 use std::net::SocketAddr;

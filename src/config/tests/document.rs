@@ -32,7 +32,10 @@ fn not_an_object() {
 
 #[test]
 fn no_pool() {
-    refused("{}", "missing field `pool`");
+    refused(
+        "{}",
+        r#"`pool` is missing, or `pools` with at least one; the least is {"pool": {"endpoints": [{"address": "10.0.0.1:8000"}]}}"#,
+    );
     refused(r#"{"pool": {}}"#, "pool: missing field `endpoints`");
     refused(endpoints("{}"), "pool.endpoints[0]: missing field `address`");
 }
@@ -51,7 +54,7 @@ fn unknown_field() {
     );
     refused(
         with(r#", "wieghts": {}"#),
-        "wieghts: unknown field; known here: `pool`, `scrape`, `request`, `prefix`, `ledger`, `gateways`, `failure_mode`, `explain`, `subset_hint`, `served_header`, `health_path`, `profile`, `disaggregation`",
+        "wieghts: unknown field; known here: `pool`, `pools`, `model_headers`, `model_choice`, `scrape`, `request`, `prefix`, `ledger`, `gateways`, `failure_mode`, `explain`, `model_rewrites`, `subset_hint`, `served_header`, `health_path`, `profile`, `disaggregation`",
     );
 }
 

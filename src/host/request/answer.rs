@@ -1,12 +1,13 @@
 //! A placed request, from its server's first header to the end of the stream.
 
 use super::super::DECISION;
-use super::super::abi::{self, Buffer, Headers};
+use super::super::abi::{self, Headers};
 use super::super::worker::Worker;
 use crate::ledger::Entry;
 use crate::outcome::Outcome;
 use crate::picker::Forecast;
 use crate::prompt::Chain;
+use crate::session::Home;
 use crate::usage::{Framing, UsageReader};
 
 /// A request on its way to a server.
@@ -17,6 +18,8 @@ pub(super) struct Placed {
     pub(super) explanation: Option<String>,
     pub(super) entry: Entry,
     pub(super) forecast: Forecast,
+    /// Where its session was at home.
+    pub(super) session: Home,
     /// Of its prompt, until it is known who serves it.
     pub(super) chains: Vec<Chain>,
     /// The answer will tell how many tokens it took.
@@ -60,6 +63,7 @@ impl Placed {
         if let Some(name) = worker.config.served_header.as_deref().filter(|_| !served.is_empty() && answered()) {
             let _ = abi::set_header(Headers::Response, name, &served);
         }
+        self.greet(worker, if served.is_empty() { self.address.as_bytes() } else { &served });
         // Nothing was foretold of another server, nor of how soon one refuses.
         if self.tells && !elsewhere && status == b"200" {
             let framing = header("content-type")
@@ -70,13 +74,29 @@ impl Placed {
         self
     }
 
-    /// A piece of the answer came.
-    pub(super) fn body(&mut self, worker: &Worker, body_size: usize, end_of_stream: bool) {
+    /// Tells the client which server has its session now, if it does not know.
+    fn greet(&self, worker: &Worker, served: &[u8]) {
+        let picker = worker.picker.borrow();
+        let Some(greeting) = picker.greeting(self.session, served) else { return };
+        // Nobody served what the proxy answered itself.
+        if abi::property(&["response", "code_details"]).is_none_or(|details| details == b"via_upstream") {
+            let set = if greeting.beside_others { abi::add_header } else { abi::set_header };
+            let _ = set(Headers::Response, greeting.header, &greeting.value);
+        }
+    }
+
+    /// Whether it looks at the pieces of the answer.
+    pub(super) fn reads(&self) -> bool {
+        self.usage.is_some()
+    }
+
+    /// A piece of the answer came, `body_size` bytes of which `piece` has all if it looks at them.
+    pub(super) fn body(&mut self, worker: &Worker, body_size: usize, piece: &[u8], end_of_stream: bool) {
         self.ended = end_of_stream;
         let Self { entry, forecast, streams, usage, .. } = self;
         if body_size > 0 {
             if let Some(usage) = usage {
-                usage.push(&abi::buffer(Buffer::ResponseBody, body_size).unwrap_or_default());
+                usage.push(piece);
             }
             if entry.is_prefilling() && usage.as_ref().is_none_or(UsageReader::first_token_seen) {
                 worker.picker.borrow_mut().first_token(entry, forecast, *streams, abi::now());

@@ -22,6 +22,15 @@ pub(super) struct Inbound {
     readable: bool,
 }
 
+/// What was read of a request's body.
+pub(super) struct Body {
+    pub(super) bytes: Vec<u8>,
+    /// Of the whole body, where it is known.
+    pub(super) length: Option<u64>,
+    /// Its end has not come.
+    pub(super) arriving: bool,
+}
+
 impl Inbound {
     /// Reads the headers; host calls are made for those only that matter.
     pub(super) fn read(worker: &Worker) -> Self {
@@ -45,14 +54,19 @@ impl Inbound {
         self.readable
     }
 
-    /// Reads at most `max_body_bytes` of what has come of the body, which is `whole` bytes long; if its end has not come, it
-    /// is as long as declared.
-    pub(super) fn prompt(&self, worker: &Worker, whole: Option<usize>) -> Option<Prompt> {
-        let body = abi::buffer(Buffer::RequestBody, worker.config.request.max_body_bytes).unwrap_or_default();
+    /// At most `max_body_bytes` of what has come of the body, which is `whole` bytes long; if its end has not come, it is as
+    /// long as declared.
+    pub(super) fn body(&self, worker: &Worker, whole: Option<usize>) -> Body {
+        let bytes = abi::buffer(Buffer::RequestBody, worker.config.request.max_body_bytes).unwrap_or_default();
         let declared = || std::str::from_utf8(&abi::header(Map::Request, "content-length")?).ok()?.trim().parse().ok();
         let length = whole.map_or_else(declared, |whole| u64::try_from(whole).ok());
-        let prompt = prompt::read(self.dialect?, &body, length, worker.picker.borrow().blocks());
-        Some(Prompt { arriving: whole.is_none(), ..prompt })
+        Body { bytes, length, arriving: whole.is_none() }
+    }
+
+    /// What a body asks for, cut as the pool of `worker` cuts prompts.
+    pub(super) fn prompt(&self, worker: &Worker, body: &Body) -> Option<Prompt> {
+        let prompt = prompt::read(self.dialect?, &body.bytes, body.length, worker.picker.borrow().blocks());
+        Some(Prompt { arriving: body.arriving, ..prompt })
     }
 }
 

@@ -7,6 +7,8 @@ mod label_selector;
 mod lora_capacity;
 mod prefill;
 mod prefix_cache_affinity;
+mod session_affinity;
+mod slo_headroom_tier;
 mod utilization;
 
 pub(super) use decode::Decode;
@@ -16,6 +18,7 @@ pub(super) use label_selector::LabelSelector;
 pub(super) use lora_capacity::LoraCapacity;
 pub(super) use prefill::Prefill;
 pub(super) use prefix_cache_affinity::PrefixCacheAffinity;
+pub(super) use slo_headroom_tier::SloHeadroomTier;
 pub(super) use utilization::Utilization;
 
 #[cfg(test)]

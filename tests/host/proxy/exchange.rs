@@ -199,10 +199,28 @@ impl Exchange {
         self
     }
 
+    /// A header of the answer as the client gets it.
+    pub fn answer_header(&self, name: &str) -> Option<String> {
+        self.look().response.get(name).map(|value| String::from_utf8(value).unwrap())
+    }
+
     /// A piece of the answer.
     pub fn says(&self, piece: &str) -> &Self {
         let (context, piece) = (self.context, piece.as_bytes().to_vec());
         self.vm.run(move || stream::respond_body(context, &piece, false));
+        self
+    }
+
+    /// Header and body of the answer so far, as the client got them.
+    pub fn received(&self) -> (Headers, String) {
+        let stream = self.look();
+        (stream.response, String::from_utf8(stream.received).unwrap())
+    }
+
+    /// The answer has no more pieces; the stream is still there.
+    pub fn says_no_more(&self) -> &Self {
+        let context = self.context;
+        self.vm.run(move || stream::respond_body(context, b"", true));
         self
     }
 

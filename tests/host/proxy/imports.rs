@@ -102,6 +102,36 @@ unsafe extern "C" fn proxy_get_buffer_bytes(
     unsafe { give(found, data, size) }
 }
 
+/// A whole buffer is replaced or added to, as in Envoy; a part of one is not.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn proxy_set_buffer_bytes(
+    kind: BufferType,
+    start: usize,
+    length: usize,
+    data: *const u8,
+    size: usize,
+) -> Status {
+    let new = unsafe { read(data, size) };
+    called("set_buffer_bytes", |state| {
+        if let Some(status) = state.world().faults.body {
+            return status;
+        }
+        let buffer = match kind {
+            BufferType::HttpRequestBody => state.stream().map(|stream| &mut stream.body),
+            BufferType::HttpResponseBody => state.stream().map(|stream| &mut stream.response_body),
+            other => panic!("the module writes {other:?}"),
+        };
+        match buffer {
+            None => return Status::NotFound,
+            Some(buffer) if start == 0 && length == 0 => _ = buffer.splice(..0, new.iter().copied()),
+            Some(buffer) if start == 0 && length >= buffer.len() => *buffer = new.to_vec(),
+            Some(buffer) if start > 0 && start >= buffer.len() => buffer.extend(new),
+            Some(_) => return Status::BadArgument,
+        }
+        Status::Ok
+    })
+}
+
 /// The header map and what may be done with it now.
 fn map(state: &mut State, kind: MapType) -> Option<(&mut Headers, Access)> {
     match kind {
@@ -346,5 +376,5 @@ refused! {
     proxy_call_foreign_function proxy_close_stream proxy_continue_stream proxy_dequeue_shared_queue proxy_done
     proxy_enqueue_shared_queue proxy_get_header_map_pairs proxy_get_metric proxy_get_status
     proxy_grpc_call proxy_grpc_cancel proxy_grpc_close proxy_grpc_send proxy_grpc_stream proxy_register_shared_queue
-    proxy_resolve_shared_queue proxy_set_buffer_bytes proxy_set_header_map_pairs proxy_set_property
+    proxy_resolve_shared_queue proxy_set_header_map_pairs proxy_set_property
 }

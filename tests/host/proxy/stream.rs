@@ -44,7 +44,10 @@ pub struct Stream {
     pub body: Vec<u8>,
     pub response: Headers,
     pub response_access: Access,
+    /// The newest piece.
     pub response_body: Vec<u8>,
+    /// All pieces as the client got them.
+    pub received: Vec<u8>,
     /// Who serves it.
     pub upstream: Option<String>,
     /// Nobody does: the proxy answers for who it tried last.
@@ -138,6 +141,7 @@ pub fn respond_body(context: u32, piece: &[u8], end: bool) {
     stream(context, |stream| stream.response_body = piece.to_vec());
     let action = exports::response_body(context, piece.len(), end);
     assert_eq!(action, Action::Continue, "a response is never held");
+    stream(context, |stream| stream.received.append(&mut stream.response_body));
 }
 
 /// The stream is over, by its end or otherwise.

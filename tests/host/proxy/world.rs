@@ -49,6 +49,8 @@ pub struct Faults {
     pub call: Option<Status>,
     /// Of every change of request headers.
     pub change: Option<Status>,
+    /// Of every change of a body.
+    pub body: Option<Status>,
     /// A read of this key gives the first half of the value and zeros for the rest.
     pub torn: Option<Vec<u8>>,
     /// Another VM's root context whose timer fires just before the next write of shared data by another.

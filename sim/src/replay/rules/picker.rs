@@ -98,7 +98,8 @@ impl Router for Worker {
             self.picker.refresh(&*self.store, self.snapshot.clone(), now);
         }
         // A picker that has a snapshot refuses only what its filters refuse, and the first engine is as good as another.
-        let Ok(Pick { decision, entry, forecast }) = self.picker.pick(&*self.store, Some(&*call.prompt).into(), now)
+        let Ok(Pick { decision, entry, forecast, .. }) =
+            self.picker.pick(&*self.store, Some(&*call.prompt).into(), now)
         else {
             return 0;
         };
