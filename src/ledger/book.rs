@@ -36,7 +36,7 @@ pub struct Job {
 pub struct Line {
     /// Requests.
     pub requests: u32,
-    /// Of these, without their first token.
+    /// Of these, those whose prompt is not read: no first token was seen, nor counts as come.
     pub prefilling: u32,
     /// Uncached prompt tokens of those.
     pub prefill_tokens: u32,
@@ -44,7 +44,7 @@ pub struct Line {
     pub context_tokens: u32,
     /// Tokens that they add to the KV cache; a prefix that they share is there once.
     pub kv_tokens: u32,
-    /// Expected prefill time of those without their first token, in microseconds.
+    /// Expected prefill time of those, in microseconds.
     pub prefill_micros: u64,
     /// The virtual clock: when the endpoint is expected to have read all prompts sent to it, in microseconds since the
     /// Unix epoch. A first token sets it right: what is still to be read starts then. Whatever else ends a prefill can

@@ -11,8 +11,9 @@ use crate::scrape::Signal;
 /// sent since the scrape twice. And so it is compared once only, when the scrape is new.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Foreign {
-    /// Requests that run, requests that wait and the share of the cache in use, as told and when.
-    told: (Option<Signal<u32>>, Option<Signal<u32>>, Option<Signal<f64>>),
+    /// Requests that run and that wait, as told and when.
+    counts: [Option<Signal<u32>>; 2],
+    kv_usage: Option<Signal<f64>>,
     pub(super) requests: Option<u32>,
     waiting: Option<u32>,
     kv_tokens: Option<u32>,
@@ -21,15 +22,15 @@ pub(super) struct Foreign {
 impl Foreign {
     /// `told` is what the server told lately, `own` what this proxy has there now.
     pub(super) fn renewed(self, told: &Candidate<'_>, endpoint: &Endpoint, own: &Line) -> Self {
-        let signals = &endpoint.signals;
-        let news = (signals.running, signals.waiting, signals.kv_usage);
-        if news == self.told {
+        let (counts, kv_usage) = ([endpoint.signals.running, endpoint.signals.waiting], endpoint.signals.kv_usage);
+        if (counts, kv_usage) == (self.counts, self.kv_usage) {
             return self;
         }
         let requests = told.running.zip(told.waiting).map(|(running, waiting)| running.saturating_add(waiting));
         let used = told.kv_usage.zip(endpoint.signals.capacity_tokens());
         Self {
-            told: news,
+            counts,
+            kv_usage,
             requests: requests.map(|requests| requests.saturating_sub(own.requests)),
             waiting: told.waiting.map(|waiting| waiting.saturating_sub(own.prefilling)),
             kv_tokens: used.map(|(share, capacity)| ((share * capacity as f64) as u32).saturating_sub(own.kv_tokens)),
