@@ -159,8 +159,9 @@ impl Picker {
         self.learner.failing()
     }
 
-    /// Takes over what a newer snapshot says of the configured endpoints. Scraper and picker may be configured at different
-    /// times: an endpoint that the snapshot lacks is one of which nothing is known, one that it has too many is not ours.
+    /// Takes over what a newer snapshot says of the endpoints. Scraper and picker may be configured at different times: a
+    /// configured endpoint that the snapshot lacks is one of which nothing is known; one that it has too many is not ours,
+    /// unless it was found and this configuration finds endpoints, too.
     pub fn refresh(&mut self, store: &dyn Store, snapshot: Snapshot, now: Timestamp) {
         self.blocks.seed = snapshot.seed;
         self.version = Some(snapshot.version);
@@ -168,8 +169,10 @@ impl Picker {
         // A worker that was just reloaded knows what the others learned before its first request.
         self.learner.tick(store, &self.pool.ids, now);
         // And counts, if it dies right after that.
-        self.ledger.tick(store, &self.pool.ids, now);
-        self.pool.tell_apart(&self.ledger.read(store).book, now);
+        self.ledger.tick(store, now);
+        let book = self.ledger.read(store).book;
+        self.pool.tell_apart(&book, now);
+        self.ledger.tidy(&book, &self.pool.ids, now);
     }
 
     /// Places a request.
@@ -321,7 +324,7 @@ impl Picker {
 
     /// Writes down what has not been yet, and looks after the other workers.
     pub fn tick(&mut self, store: &dyn Store, now: Timestamp) {
-        self.ledger.tick(store, &self.pool.ids, now);
+        self.ledger.tick(store, now);
         self.learner.tick(store, &self.pool.ids, now);
     }
 }

@@ -9,6 +9,7 @@
 mod address;
 mod choice;
 mod disaggregation;
+mod discovery;
 mod engine;
 mod header;
 mod model;
@@ -122,9 +123,10 @@ impl Config {
 
 /// The configuration is one JSON object, the same for scraper and pickers. In Envoy it is the `configuration` of the
 /// plugin: a `google.protobuf.StringValue` with the JSON text, or a `google.protobuf.Struct`, in which YAML can be written.
-/// Only `pool.endpoints`, or `pools[].endpoints`, must be given; what is left out keeps its default, also inside an object that is given in part.
-/// Unknown fields, wrong types, values out of range and keys written twice are refused with the place, such as
-/// `pool.endpoints[1].address`; the proxy then keeps the configuration it had, or does not start.
+/// Only the `endpoints` of `pool`, or of each of `pools`, or where to find them (`discovery`), must be given; what is left out
+/// keeps its default, also inside an object that is given in part. Unknown fields, wrong types, values out of range and keys
+/// written twice are refused with the place, such as `pool.endpoints[1].address`; the proxy then keeps the configuration it
+/// had, or does not start.
 #[derive(Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(title = "Endpoint picker configuration"))]
@@ -301,11 +303,17 @@ impl Written {
         };
         let disaggregation = self.disaggregation.map(WrittenDisaggregation::resolve).transpose();
         let disaggregation = disaggregation.map_err(|error| error.within("disaggregation"))?;
-        for (i, endpoint) in pool.endpoints.iter().enumerate() {
+        let fault = |labels| {
             let mut profiles = std::iter::once(&profile).chain(disaggregation.iter().map(|split| &split.profile));
-            if let Some(fault) = profiles.find_map(|profile| profile.label_fault(&endpoint.labels)) {
+            profiles.find_map(|profile| profile.label_fault(labels))
+        };
+        for (i, endpoint) in pool.endpoints.iter().enumerate() {
+            if let Some(fault) = fault(&endpoint.labels) {
                 return Err(ConfigError::at(format!("{place}.endpoints[{i}].labels"), fault));
             }
+        }
+        if let Some(fault) = pool.discovery.as_ref().and_then(|discovery| fault(&discovery.labels)) {
+            return Err(ConfigError::at(format!("{place}.discovery.labels"), fault));
         }
         let model_rewrites = rewrite::resolve(self.model_rewrites)?;
         let prefill_headers = disaggregation.iter().flat_map(|split| split.profile.headers());

@@ -2,6 +2,7 @@
 
 use super::ConfigError;
 use super::address::Address;
+use super::discovery::WrittenDiscovery;
 use super::engine::{AUTO, Engines};
 use super::model::ModelName;
 use super::name::Name;
@@ -9,7 +10,7 @@ use super::path::HttpPath;
 use super::period::Period;
 use super::profile::WrittenProfile;
 use super::ready::some_named_or_written;
-use crate::fleet::Target;
+use crate::fleet::{Discovery, MOST_ENDPOINTS, Target};
 use hashbrown::HashMap;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -17,16 +18,15 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// More would not fit a snapshot that every worker reads several times a second.
-const MOST_ENDPOINTS: usize = 1024;
-
 /// The model servers of a pool.
 #[derive(Clone, Debug)]
 pub struct Pool {
     /// Part of the keys in shared data: pools of one proxy that differ in name share nothing.
     pub name: String,
-    /// 1 to 1024 servers, no address twice, in the order written.
+    /// At most 1024 servers, no address twice, in the order written; at least one if there is no `discovery`.
     pub endpoints: Vec<Target>,
+    /// Where further servers are found.
+    pub discovery: Option<Discovery>,
     /// How long a server new to the pool is spared.
     pub warmup: Duration,
     /// A server that fails its requests gets few.
@@ -42,9 +42,16 @@ pub(super) struct WrittenPool {
     /// pickers of one pool need the same.
     #[serde(default = "default_name")]
     pub(super) name: Name,
-    /// The servers: 1 to 1024, no address twice.
-    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 1024)))]
+    /// The servers: at most 1024, no address twice, and at least one unless there is `discovery`. Beside it, an endpoint
+    /// written here is in the pool whether or not it is found, and has the settings written here if it is.
+    #[serde(default)]
+    #[cfg_attr(feature = "schema", schemars(length(max = 1024)))]
     endpoints: Vec<WrittenEndpoint>,
+    /// Where else the servers are found.
+    discovery: Option<WrittenDiscovery>,
+    /// A label by which written endpoints drain, as if each had `draining`: `"state=drain"`, or `"drain"` for a label with
+    /// whatever value. If left out, no label does.
+    draining_label: Option<String>,
     /// How long a server that joins the running pool, or comes back, takes to its full share. It gets requests at once, but
     /// has in flight at most that part of what the others have on average which has passed of this time; one in any case.
     /// `0s` switches it off.
@@ -96,6 +103,12 @@ struct WrittenEndpoint {
     labels: BTreeMap<String, String>,
 }
 
+/// Whether `labels` has this one: `key=value`, or `key` with any value.
+fn has_label(labels: &BTreeMap<String, String>, label: &str) -> bool {
+    let (key, value) = label.split_once('=').map_or((label, None), |(key, value)| (key, Some(value)));
+    labels.get(key).is_some_and(|found| value.is_none_or(|value| found == value))
+}
+
 fn default_name() -> Name {
     Name("default".to_owned())
 }
@@ -121,9 +134,15 @@ impl WrittenPool {
         taken: &mut HashMap<SocketAddr, String>,
     ) -> Result<Pool, ConfigError> {
         match self.endpoints.len() {
-            1..=MOST_ENDPOINTS => {}
-            0 => return Err(ConfigError::at("endpoints", "at least one endpoint is needed")),
+            0 if self.discovery.is_none() => {
+                return Err(ConfigError::at("endpoints", "at least one endpoint is needed, or `discovery`"));
+            }
+            0..=MOST_ENDPOINTS => {}
             n => return Err(ConfigError::at("endpoints", format!("{n} endpoints are more than {MOST_ENDPOINTS}"))),
+        }
+        let label = self.draining_label.as_deref();
+        if label.is_some_and(|label| label.is_empty() || label.starts_with('=')) {
+            return Err(ConfigError::at("draining_label", "a label is needed, such as state=drain"));
         }
         let mut endpoints = Vec::with_capacity(self.endpoints.len());
         for (i, written) in self.endpoints.into_iter().enumerate() {
@@ -139,11 +158,13 @@ impl WrittenPool {
                 address,
                 spec: Arc::clone(&engine.spec),
                 metrics_path: written.metrics_path.map_or_else(|| engine.metrics_path.clone(), |HttpPath(path)| path),
-                draining: written.draining,
+                draining: written.draining || label.is_some_and(|label| has_label(&written.labels, label)),
                 labels: written.labels,
             });
         }
+        let discovery = self.discovery.map(|discovery| discovery.resolve(engines)).transpose();
+        let discovery = discovery.map_err(|error| error.within("discovery"))?;
         let Name(name) = self.name;
-        Ok(Pool { name, endpoints, warmup: self.warmup.get(), passive_health: self.passive_health })
+        Ok(Pool { name, endpoints, discovery, warmup: self.warmup.get(), passive_health: self.passive_health })
     }
 }

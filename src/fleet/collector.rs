@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use super::discovery::Watch;
 use super::vitals::{Limits, Vitals};
-use super::{Endpoint, Health, Lease, Snapshot, Target};
+use super::{Discovery, Endpoint, Health, Lease, Snapshot, Target};
 use crate::clock::Timestamp;
 use crate::scrape::{self, Poller, ScrapeError, Settings};
 use crate::store::Store;
@@ -52,13 +53,19 @@ pub struct Booked {
 /// Scrapes a pool in the caller's time.
 #[derive(Debug)]
 pub struct Collector {
-    targets: Vec<Target>,
+    /// First those that are written in the configuration, then those that were found.
+    pub(super) targets: Vec<Target>,
+    /// How many of them are written.
+    pub(super) written: usize,
     /// What is known, and under which version it was last written.
-    fleet: Snapshot,
-    vitals: Vec<Vitals>,
-    poller: Poller,
+    pub(super) fleet: Snapshot,
+    pub(super) vitals: Vec<Vitals>,
+    pub(super) poller: Poller,
     limits: Limits,
-    changed: bool,
+    pub(super) changed: bool,
+    pub(super) watch: Option<Watch>,
+    /// Nothing was inherited, and nobody has been found yet: who is found now was there from the beginning.
+    pub(super) young: bool,
 }
 
 impl Collector {
@@ -75,15 +82,25 @@ impl Collector {
                 silence: scrape.stale_after,
                 turn: poller.timeout().saturating_add(scrape.interval),
             },
+            written: targets.len(),
+            // Of a pool that is yet to be found there is nothing to tell.
+            changed: !targets.is_empty(),
             targets,
             poller,
-            changed: true,
+            watch: None,
+            young: true,
         }
+    }
+
+    /// The same that also asks the proxy for the members of the pool, if there is something to ask.
+    pub fn finding(self, discovery: Option<Discovery>, now: Timestamp) -> Self {
+        Self { watch: discovery.map(|discovery| Watch::new(discovery, now)), ..self }
     }
 
     /// Goes on from what the previous holder of the lease knew. Endpoints it did not know join now.
     pub fn inherit(&mut self, previous: Snapshot, now: Timestamp) {
         (self.fleet.seed, self.fleet.version) = (previous.seed, previous.version);
+        self.remember_members(&previous.endpoints, now);
         for (endpoint, vitals) in self.fleet.endpoints.iter_mut().zip(&mut self.vitals) {
             match previous.endpoints.iter().find(|old| old.address == endpoint.address) {
                 Some(old) => {
@@ -159,7 +176,12 @@ impl Collector {
 
     /// What is believed of each endpoint's life.
     pub fn health(&self) -> impl Iterator<Item = Health> {
-        self.fleet.endpoints.iter().map(|endpoint| endpoint.health)
+        self.fleet.endpoints.iter().map(Endpoint::believed)
+    }
+
+    /// The endpoint at this place.
+    pub fn target(&self, endpoint: usize) -> Option<&Target> {
+        self.targets.get(endpoint)
     }
 
     /// Writes the fleet if it changed, under a version no snapshot had before, and lets `lease` carry the version last

@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
+use super::Membership;
 use crate::clock::Timestamp;
 use crate::id::EndpointId;
 use crate::scrape::{Lora, Reading, Signal};
@@ -57,6 +58,8 @@ pub struct Endpoint {
     pub joined: Timestamp,
     /// Its signals.
     pub signals: Signals,
+    /// What the proxy says of it.
+    pub membership: Membership,
 }
 
 impl Endpoint {
@@ -68,13 +71,26 @@ impl Endpoint {
             health: Health::Assumed,
             joined: Timestamp(0),
             signals: Signals::default(),
+            membership: Membership::default(),
         }
+    }
+
+    /// Its health, as far as scrapes and the proxy agree: either may know that it does not serve.
+    pub fn believed(&self) -> Health {
+        if self.membership == Membership::Failing { Health::Unreachable } else { self.health }
     }
 
     /// The endpoint's name in the ledger and the prefix index, another one in each generation.
     pub fn id(&self) -> EndpointId {
         EndpointId(xxh3_64_with_seed(self.address.as_bytes(), u64::from(self.generation)))
     }
+}
+
+/// An address as it is written in snapshots and compared everywhere: lower case, IPv6 in brackets with its longest run of
+/// zeros left out. An IPv4 address written as IPv6 stays IPv6, as Envoy keeps it. `None`: it is no IP address with a port.
+pub(crate) fn canonical(address: &[u8]) -> Option<String> {
+    let address: SocketAddr = std::str::from_utf8(address).ok()?.parse().ok()?;
+    Some(address.to_string())
 }
 
 impl Signals {
@@ -134,6 +150,22 @@ mod tests {
         let endpoint = |address: &str| Endpoint::new(address.parse().unwrap());
         assert_ne!(endpoint("10.0.0.1:8000").id(), endpoint("10.0.0.1:8001").id());
         assert_eq!(&*endpoint("[::1]:8000").address, "[::1]:8000");
+    }
+
+    #[test]
+    fn an_address_is_written_in_one_way_only() {
+        let written = |address: &str| canonical(address.as_bytes());
+        for (address, canonical) in [
+            ("10.0.0.1:8000", "10.0.0.1:8000"),
+            ("[2001:DB8:0:0:0:0:0:1]:8000", "[2001:db8::1]:8000"),
+            ("[::FFFF:10.0.0.1]:8000", "[::ffff:10.0.0.1]:8000"),
+            ("[::ffff:a00:1]:8000", "[::ffff:10.0.0.1]:8000"),
+        ] {
+            assert_eq!(written(address).as_deref(), Some(canonical));
+        }
+        for other in ["", "10.0.0.1", "::1:8000", "localhost:8000", "10.0.0.01:8000", "/tmp/x.sock"] {
+            assert_eq!(written(other), None, "{other}");
+        }
     }
 
     #[test]

@@ -7,10 +7,11 @@ use std::sync::Arc;
 
 use xxhash_rust::xxh3::Xxh3;
 
+use super::Discovery;
 use crate::scrape::EngineSpec;
 use crate::scrape::Settings;
 
-/// An endpoint as configured: whom to scrape and how to read the answer.
+/// An endpoint as configured or found: whom to scrape and how to read the answer.
 #[derive(Clone, Debug)]
 pub struct Target {
     /// Where it listens, for requests and scrapes alike.
@@ -26,11 +27,15 @@ pub struct Target {
 }
 
 /// The same for two configurations by which scraping is the same.
-pub fn fingerprint(targets: &[Target], scrape: &Settings) -> u64 {
+pub fn fingerprint(targets: &[Target], scrape: &Settings, discovery: Option<&Discovery>) -> u64 {
     let mut hash = Xxh3::new();
     scrape.hash(&mut hash);
+    let found = discovery.map(|discovery| {
+        (&discovery.cluster, &discovery.admin_cluster, discovery.interval).hash(&mut hash);
+        discovery.target(SocketAddr::from(([0; 4], 0)))
+    });
     let mut previous: Option<&Arc<EngineSpec>> = None;
-    for Target { address, metrics_path, spec, labels, draining: _ } in targets {
+    for Target { address, metrics_path, spec, labels, draining: _ } in targets.iter().chain(&found) {
         (address, metrics_path, labels).hash(&mut hash);
         // Mostly all endpoints share one, and it is long.
         let same = previous.is_some_and(|previous| Arc::ptr_eq(previous, spec));

@@ -1,5 +1,6 @@
 //! What the collector makes of the answers.
 
+mod discovery;
 mod one_thread;
 
 use super::*;
@@ -348,14 +349,14 @@ fn every_signal_goes_stale() {
 
 #[test]
 fn configurations_that_scrape_alike_have_one_fingerprint() {
-    let same = fingerprint(&targets(2), &scrape());
-    assert_eq!(fingerprint(&targets(2), &scrape()), same);
+    let same = fingerprint(&targets(2), &scrape(), None);
+    assert_eq!(fingerprint(&targets(2), &scrape(), None), same);
     let mut other = targets(2);
     other[1].metrics_path = "/m".into();
-    assert_ne!(fingerprint(&other, &scrape()), same);
+    assert_ne!(fingerprint(&other, &scrape(), None), same);
     let mut other = targets(2);
     other[1].spec = Arc::new(EngineSpec::builtin(crate::scrape::Engine::Tgi));
-    assert_ne!(fingerprint(&other, &scrape()), same);
-    assert_ne!(fingerprint(&targets(3), &scrape()), same);
-    assert_ne!(fingerprint(&targets(2), &Settings { interval: Duration::from_secs(1), ..scrape() }), same);
+    assert_ne!(fingerprint(&other, &scrape(), None), same);
+    assert_ne!(fingerprint(&targets(3), &scrape(), None), same);
+    assert_ne!(fingerprint(&targets(2), &Settings { interval: Duration::from_secs(1), ..scrape() }, None), same);
 }

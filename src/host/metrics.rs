@@ -105,6 +105,11 @@ impl Metrics {
         });
     }
 
+    /// The proxy's list of members could not be read.
+    pub(super) fn discovery_failed(&mut self) {
+        self.count("endpoint_picker_discovery_failed_total");
+    }
+
     /// The fleet as published.
     pub(super) fn fleet(&mut self, health: impl Iterator<Item = Health>) {
         let (mut known, mut unreachable) = (0, 0);

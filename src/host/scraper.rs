@@ -12,7 +12,9 @@ use super::metrics::Metrics;
 use super::{Keys, random};
 use crate::clock::Timestamp;
 use crate::config::{Config, Sharing};
-use crate::fleet::{Answer, Booked, Claim, Collector, Health, Lease, Member, Snapshot, fingerprint};
+use crate::fleet::{
+    Answer, Booked, Claim, Collector, Fault, Health, Lease, Listed, Member, Snapshot, Target, fingerprint,
+};
 use crate::ledger::Ledger;
 use crate::store::{Found, Store};
 
@@ -32,14 +34,16 @@ pub(super) struct Scraper {
     // Only the holder of the lease has one.
     collector: Option<Collector>,
     complained: Option<Timestamp>,
+    /// Of the members.
+    missed: Option<Timestamp>,
 }
 
 impl Scraper {
     pub(super) fn new(config: Rc<Config>, metrics: Rc<RefCell<Metrics>>, by_right: bool, now: Timestamp) -> Self {
         let keys = Keys::of(&config.pool.name);
-        let configuration = fingerprint(&config.pool.endpoints, &config.scrape);
+        let configuration = fingerprint(&config.pool.endpoints, &config.scrape, config.pool.discovery.as_ref());
         let member = Member { id: random(), by_right, since: now, configuration };
-        Self { config, metrics, keys, member, collector: None, complained: None }
+        Self { config, metrics, keys, member, collector: None, complained: None, missed: None }
     }
 
     /// The lease as it lies in shared data, and the token to replace it.
@@ -65,7 +69,7 @@ impl Scraper {
             return;
         };
         for booked in collector.expire(now) {
-            report(&self.config, &booked, metrics);
+            report(collector.target(booked.endpoint), &booked, metrics);
         }
         if collector.publish(&SharedData, &self.keys.snapshot, &mut lease) {
             metrics.fleet(collector.health());
@@ -82,7 +86,8 @@ impl Scraper {
     /// Books the answer to a call, if it is ours.
     pub(super) fn answered(&mut self, call: u32, body_size: usize) {
         let Some(collector) = &mut self.collector else { return };
-        if !collector.expects(call) {
+        let lists = collector.expects_members(call);
+        if !lists && !collector.expects(call) {
             return;
         }
         let status = abi::header(Headers::CallResponse, ":status");
@@ -90,17 +95,42 @@ impl Scraper {
             abi::buffer(Buffer::CallResponseBody, self.config.scrape.max_text_bytes.min(body_size)).unwrap_or_default();
         let answer = Answer {
             status: status.as_deref().and_then(number),
-            complete: body.len() == body_size && is_complete(&body),
+            // A list that was cut is no JSON.
+            complete: body.len() == body_size && (lists || is_complete(&body)),
             body: &body,
         };
+        if lists {
+            let listed = collector.members_answered(answer, abi::now());
+            let metrics = self.metrics.clone();
+            return self.listed(listed, &mut metrics.borrow_mut(), abi::now());
+        }
         if let Some(booked) = collector.answered(call, answer, abi::now()) {
-            report(&self.config, &booked, &mut self.metrics.borrow_mut());
+            report(collector.target(booked.endpoint), &booked, &mut self.metrics.borrow_mut());
+        }
+    }
+
+    /// Takes in what the proxy says of the members.
+    fn listed(&mut self, listed: Listed, metrics: &mut Metrics, now: Timestamp) {
+        let (name, Some(discovery)) = (&self.config.pool.name, &self.config.pool.discovery) else { return };
+        let cluster = &discovery.cluster;
+        match listed {
+            Listed::Same => {}
+            Listed::Changed { came, went, left_out } => {
+                info!("pool {name}: of cluster \"{cluster}\" {came} joined, {went} left, {left_out} are too many");
+            }
+            Listed::Unusable(fault) => {
+                metrics.discovery_failed();
+                if may_complain(&mut self.missed, now) {
+                    warn!("pool {name}: the members of cluster \"{cluster}\" stay as they were: {fault:?}");
+                }
+            }
         }
     }
 
     fn take_over(&mut self, current: Option<&Lease>, metrics: &mut Metrics, now: Timestamp) {
         let Config { pool, scrape, .. } = &*self.config;
-        let mut collector = Collector::new(pool.endpoints.clone(), scrape, random(), now);
+        let mut collector =
+            Collector::new(pool.endpoints.clone(), scrape, random(), now).finding(pool.discovery.clone(), now);
         let value = SharedData.get(&self.keys.snapshot).value;
         if let Some(previous) = value.and_then(|value| Snapshot::decode(&self.keys.snapshot, &value)) {
             collector.inherit(previous, now);
@@ -110,12 +140,31 @@ impl Scraper {
             metrics.took_over();
             warn!("pool {}: the scraper has been silent for a second; this worker scrapes now", pool.name);
         } else {
-            info!("pool {}: scraping {} endpoints here", pool.name, pool.endpoints.len());
+            info!("pool {}: scraping {} endpoints here", pool.name, collector.health().count());
         }
         self.collector = Some(collector);
     }
 
+    fn ask_members(&mut self, metrics: &mut Metrics, now: Timestamp) {
+        let Some(collector) = &mut self.collector else { return };
+        let Some(discovery) = collector.ask_members(now) else { return };
+        let path = discovery.path();
+        let headers = vec![
+            (":method", "GET"),
+            (":scheme", "http"),
+            (":path", &*path),
+            (":authority", &*discovery.admin_cluster),
+            ("accept", "application/json"),
+        ];
+        let cluster = &discovery.admin_cluster;
+        match hostcalls::dispatch_http_call(cluster, headers, None, Vec::new(), discovery.timeout()) {
+            Ok(call) => collector.asked_members(call),
+            Err(_) => self.listed(Listed::Unusable(Fault::NotSent), metrics, now),
+        }
+    }
+
     fn scrape(&mut self, metrics: &mut Metrics, now: Timestamp) {
+        self.ask_members(metrics, now);
         let Some(collector) = &mut self.collector else { return };
         let timeout = collector.timeout();
         let calls: Vec<_> = collector
@@ -141,10 +190,9 @@ impl Scraper {
             match call {
                 Ok(call) => collector.started(endpoint, call, now),
                 Err(status) => {
-                    report(&self.config, &collector.refused(endpoint, now), metrics);
-                    let recent = |at| at <= now && now.since(at) < BETWEEN_COMPLAINTS;
-                    if !self.complained.is_some_and(recent) {
-                        self.complained = Some(now);
+                    let booked = collector.refused(endpoint, now);
+                    report(collector.target(endpoint), &booked, metrics);
+                    if may_complain(&mut self.complained, now) {
                         let cluster = &self.config.scrape.cluster;
                         warn!(
                             "the proxy will not send scrapes: is there a cluster named \"{cluster}\" with \
@@ -170,9 +218,18 @@ fn number<N: std::str::FromStr>(digits: &[u8]) -> Option<N> {
     std::str::from_utf8(digits).ok()?.trim().parse().ok()
 }
 
-fn report(config: &Config, booked: &Booked, metrics: &mut Metrics) {
+/// Whether a fault was last told long enough ago to be told again.
+fn may_complain(complained: &mut Option<Timestamp>, now: Timestamp) -> bool {
+    let recent = complained.is_some_and(|at| at <= now && now.since(at) < BETWEEN_COMPLAINTS);
+    if !recent {
+        *complained = Some(now);
+    }
+    !recent
+}
+
+fn report(target: Option<&Target>, booked: &Booked, metrics: &mut Metrics) {
     metrics.scraped(&booked.outcome);
-    let (Some(health), Some(target)) = (booked.turned, config.pool.endpoints.get(booked.endpoint)) else { return };
+    let (Some(health), Some(target)) = (booked.turned, target) else { return };
     match health {
         Health::Serving => info!("{} serves", target.address),
         Health::Assumed => warn!("{}{} has no metrics: {:?}", target.address, target.metrics_path, booked.outcome),

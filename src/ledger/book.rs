@@ -2,14 +2,8 @@
 //!
 //! All amounts are integers, so that what was added can be taken away again to the last bit.
 
-use std::time::Duration;
-
 use crate::clock::Timestamp;
 use crate::id::EndpointId;
-
-/// An endpoint that left is forgotten so long after all that was sent there should have been read. Workers with an older
-/// configuration may still have it.
-const GONE_AFTER: Duration = Duration::from_secs(60);
 
 /// A request's weight, fixed when it is sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -65,6 +59,8 @@ pub(super) enum Event {
     Closed(Job),
     /// A prefix cache had to take in more blocks than foreseen, in 1/65536.
     Aged(EndpointId, u64),
+    /// These have left the pool, idle.
+    Left(Vec<EndpointId>),
     /// A worker's part of the totals was the first and shall be the second.
     Restated(Book, Book, Timestamp),
     /// A worker's part of the totals goes.
@@ -76,6 +72,9 @@ pub(super) enum Event {
 pub struct Book {
     lines: Vec<(EndpointId, Line)>,
 }
+
+/// In microseconds.
+const HOUR: u64 = 3_600_000_000;
 
 /// Bytes of a line: id, five 32-bit and three 64-bit amounts.
 const LINE: usize = 52;
@@ -91,6 +90,17 @@ impl Book {
         self.lines.iter().map(|(id, line)| (*id, line))
     }
 
+    /// Endpoints that are not `known`, have nothing in flight, and got their last prompt an hour ago or longer. Those that
+    /// are known only to a worker of another configuration are hardly ever idle for so long.
+    pub(super) fn strangers(&self, known: &[EndpointId], now: Timestamp) -> Vec<EndpointId> {
+        if self.lines.len() <= known.len() {
+            return Vec::new();
+        }
+        let idle = |line: &Line| line.requests == 0 && line.free_at_micros.saturating_add(HOUR) < micros(now);
+        let strangers = self.lines.iter().filter(|(id, line)| idle(line) && !known.contains(id));
+        strangers.map(|(id, _)| *id).collect()
+    }
+
     pub(super) fn apply(&mut self, event: &Event) {
         match event {
             Event::Opened(job, now) => self.with(job.endpoint, |line| line.open(job, *now)),
@@ -99,21 +109,12 @@ impl Book {
             Event::Aged(endpoint, blocks) => {
                 self.with(*endpoint, |line| line.clock = line.clock.wrapping_add(*blocks));
             }
+            Event::Left(gone) => self.lines.retain(|(id, line)| line.requests > 0 || !gone.contains(id)),
             Event::Restated(was, is, now) => {
                 self.remove(was, *now);
                 is.lines.iter().for_each(|(id, other)| self.with(*id, |line| line.add(other)));
             }
             Event::Removed(book, now) => self.remove(book, *now),
-        }
-    }
-
-    /// Drops the lines of endpoints that are not in `pool` any more and have nothing in flight. Nothing is dropped as long as
-    /// the book is no longer than the pool, or if nothing is known of the pool.
-    pub(super) fn forget(&mut self, pool: &[EndpointId], now: Timestamp) {
-        if !pool.is_empty() && self.lines.len() > pool.len() {
-            let gone =
-                |line: &Line| line.requests == 0 && now.since(Timestamp(line.free_at_micros / 1000)) > GONE_AFTER;
-            self.lines.retain(|(id, line)| !gone(line) || pool.contains(id));
         }
     }
 

@@ -140,7 +140,7 @@ impl Ledger {
     ) -> Entry {
         // Others may have taken out what this worker put in; what it writes must not be on top of that.
         if self.members.is_late(now) {
-            self.tick(store, &[], now);
+            self.tick(store, now);
             draft = self.read(store);
         }
         for job in [Some(&job), prefill.as_ref()].into_iter().flatten() {
@@ -149,7 +149,7 @@ impl Ledger {
             self.note(event);
         }
         let until = draft.book.line(prefill.as_ref().unwrap_or(&job).endpoint).free_at();
-        self.write(store, Some(draft), &[], now);
+        self.write(store, Some(draft), now);
         self.entry(job, prefill, until)
     }
 
@@ -181,15 +181,25 @@ impl Ledger {
         self.note(Event::Aged(entry.job.endpoint, blocks));
     }
 
+    /// Takes out the lines of endpoints that left the pool long ago: the book would else grow with each that ever was there.
+    /// `book` is how it was read just now, `known` are those in the pool.
+    pub fn tidy(&mut self, book: &Book, known: &[EndpointId], now: Timestamp) {
+        let strangers = book.strangers(known, now);
+        if !strangers.is_empty() {
+            self.note(Event::Left(strangers));
+        }
+        // Another worker may have been the first to take them out of the totals.
+        self.own.apply(&Event::Left(self.own.strangers(known, now)));
+    }
+
     /// Its stream is gone.
     pub fn close(&mut self, mut entry: Entry, now: Timestamp) {
         self.first_token(&mut entry, false, now);
         self.note(Event::Closed(entry.job));
     }
 
-    /// Writes what is unwritten, says that this worker lives, and takes out what dead workers left. `pool` are the endpoints
-    /// there are, as far as known; lines of others go when nothing is in flight there.
-    pub fn tick(&mut self, store: &dyn Store, pool: &[EndpointId], now: Timestamp) {
+    /// Writes what is unwritten, says that this worker lives, and takes out what dead workers left.
+    pub fn tick(&mut self, store: &dyn Store, now: Timestamp) {
         let due: Vec<_> = self.unseen.extract_if(.., |unseen| unseen.until <= now).collect();
         for Unseen { job, prefill, .. } in due {
             self.was_read(job, prefill, false, now);
@@ -207,7 +217,7 @@ impl Ledger {
             self.unwritten.push(Event::Removed(left, now));
         }
         if !self.unwritten.is_empty() {
-            self.write(store, None, pool, now);
+            self.write(store, None, now);
         }
     }
 
@@ -246,13 +256,11 @@ impl Ledger {
         self.unwritten.push(event);
     }
 
-    fn write(&mut self, store: &dyn Store, mut draft: Option<Draft>, pool: &[EndpointId], now: Timestamp) {
+    fn write(&mut self, store: &dyn Store, mut draft: Option<Draft>, now: Timestamp) {
         for _ in 0..TRIES {
-            let Draft { mut book, cas } = draft.take().unwrap_or_else(|| self.read(store));
-            book.forget(pool, now);
+            let Draft { book, cas } = draft.take().unwrap_or_else(|| self.read(store));
             if store.set(&self.totals, &envelope::seal(&self.totals, 0, &book.encode()), cas) {
                 self.unwritten.clear();
-                self.own.forget(pool, now);
                 self.written = self.own.encode();
                 self.members.write(store, &self.written);
                 return;

@@ -35,7 +35,7 @@ fn open(ledger: &mut Ledger, store: &Memory, endpoint: EndpointId, now: Timestam
 fn live(workers: &mut [&mut Ledger], store: &Memory, from: u64, to: u64) {
     for now in (from..to).step_by(20) {
         for worker in workers.iter_mut() {
-            worker.tick(store, &[], at(now));
+            worker.tick(store, at(now));
         }
     }
 }
@@ -72,7 +72,7 @@ fn a_request_leaves_nothing_behind_whatever_ends_it() {
     let moved = ledger.moved(moved, B, 0, at(80));
     assert_eq!((requests(&ledger, &store, A), requests(&ledger, &store, B)), (0, 1));
     ledger.close(moved, at(90));
-    ledger.tick(&store, &[], at(100));
+    ledger.tick(&store, at(100));
     for (endpoint, line) in Ledger::new("p", 2).read(&store).book.lines() {
         assert_eq!(Line { clock: 0, free_at_micros: 0, ..*line }, Line::default(), "{endpoint:?}");
     }
@@ -152,17 +152,47 @@ fn many_workers_and_many_endings_add_up_to_nothing() {
             }
         }
         if step % 20 == 0 {
-            workers.iter_mut().for_each(|worker| worker.tick(&store, &[], now));
+            workers.iter_mut().for_each(|worker| worker.tick(&store, now));
         }
     }
     for (worker, entries) in workers.iter_mut().zip(open_entries) {
         entries.into_iter().for_each(|entry| worker.close(entry, at(20_000)));
-        worker.tick(&store, &[], at(20_000));
+        worker.tick(&store, at(20_000));
     }
     for (endpoint, line) in workers[0].read(&store).book.lines() {
         assert_eq!((line.requests, line.prefilling, line.prefill_tokens), (0, 0, 0), "{endpoint:?}");
         assert_eq!((line.context_tokens, line.kv_tokens, line.prefill_micros), (0, 0, 0), "{endpoint:?}");
     }
+}
+
+#[test]
+fn endpoints_that_left_long_ago_leave_the_book() {
+    let store = Memory::default();
+    let (mut one, mut two) = (Ledger::new("p", 1), Ledger::new("p", 2));
+    let hour = 3_600_000;
+    let lines = |ledger: &Ledger| ledger.read(&store).book.lines().map(|(id, _)| id).collect::<Vec<_>>();
+    let tidy = |ledger: &mut Ledger, now| {
+        let book = ledger.read(&store).book;
+        ledger.tidy(&book, &[B], at(now));
+        ledger.tick(&store, at(now));
+    };
+    let (mut streaming, idle) = (open(&mut one, &store, A, START), open(&mut two, &store, B, START));
+    two.close(idle, at(10));
+    two.tick(&store, at(10));
+
+    for now in [hour / 2, 2 * hour] {
+        tidy(&mut two, now);
+        assert_eq!(lines(&one), [A, B], "a stream goes on");
+    }
+    one.first_token(&mut streaming, true, at(2 * hour));
+    one.close(streaming, at(2 * hour));
+    one.tick(&store, at(2 * hour));
+    tidy(&mut two, 2 * hour + 1);
+    assert_eq!(lines(&one), [A, B], "it may come back");
+    tidy(&mut two, 4 * hour);
+    assert_eq!(lines(&one), [B]);
+    one.tick(&store, at(4 * hour + 20));
+    assert_eq!(lines(&two), [B], "the worker that had sent something there brings nothing back");
 }
 
 #[test]
@@ -238,7 +268,7 @@ fn a_split_request_leaves_nothing_behind_whatever_ends_it() {
     let moved = ledger.moved(moved, EndpointId(3), 0, at(80));
     assert_eq!((requests(&ledger, &store, A), requests(&ledger, &store, B)), (0, 1), "its prompt is still read there");
     ledger.close(moved, at(90));
-    ledger.tick(&store, &[], at(100));
+    ledger.tick(&store, at(100));
     for (endpoint, line) in Ledger::new("p", 2).read(&store).book.lines() {
         assert_eq!(Line { clock: 0, free_at_micros: 0, ..*line }, Line::default(), "{endpoint:?}");
     }

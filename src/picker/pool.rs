@@ -1,5 +1,7 @@
-//! The configured endpoints as one worker knows them.
+//! The endpoints as one worker knows them: those configured, and those that the scraper found.
 
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::rc::Rc;
 
 use super::asked::Asked;
@@ -8,7 +10,7 @@ use crate::clock::Timestamp;
 use crate::cold::Order;
 use crate::config::Config;
 use crate::cost::Work;
-use crate::fleet::{Endpoint, Health, Signals};
+use crate::fleet::{Endpoint, Health, Membership, Signals, canonical};
 use crate::headers::Headers;
 use crate::id::EndpointId;
 use crate::learned::Learner;
@@ -22,7 +24,7 @@ use crate::subset::Subset;
 #[derive(Debug)]
 pub(super) struct Pool {
     config: Rc<Config>,
-    /// In the order of the configuration, with what the snapshot says of them.
+    /// In the order of the configuration, and behind them those found, with what the snapshot says of them.
     endpoints: Vec<Endpoint>,
     pub(super) ids: Vec<EndpointId>,
     /// What names each to a client; none if sessions are not told so.
@@ -38,9 +40,11 @@ impl Pool {
         Self { config, endpoints, ids: Vec::new(), tokens: Vec::new(), foreign: Vec::new() }
     }
 
-    /// Takes over what a snapshot of the deployment with this `seed` says. An endpoint that it lacks is one of which nothing is known, one that it has too many
-    /// is not ours.
+    /// Takes over what a snapshot of the deployment with this `seed` says. A configured endpoint that it lacks is one of which
+    /// nothing is known. One that it has too many is not ours, unless it was found and we want such.
     pub(super) fn renew(&mut self, mut told: Vec<Endpoint>, seed: u64) {
+        let configured = self.config.pool.endpoints.len();
+        self.endpoints.truncate(configured);
         for (at, endpoint) in self.endpoints.iter_mut().enumerate() {
             // Mostly both lists are the same.
             let same = told.get(at).is_some_and(|told| told.address == endpoint.address);
@@ -48,9 +52,20 @@ impl Pool {
             match at.and_then(|at| told.get_mut(at)) {
                 Some(told) => std::mem::swap(endpoint, told),
                 None => {
-                    *endpoint = Endpoint { health: Health::Assumed, signals: Signals::default(), ..endpoint.clone() }
+                    endpoint.health = Health::Assumed;
+                    endpoint.signals = Signals::default();
+                    endpoint.membership = Membership::Unlisted;
                 }
             }
+        }
+        if self.config.pool.discovery.is_some() {
+            // What is left of configured ones is what they were before.
+            let ours = |found: &Endpoint| self.endpoints.iter().any(|endpoint| endpoint.address == found.address);
+            told.retain(|found| found.membership != Membership::Unlisted && !ours(found));
+            self.endpoints.append(&mut told);
+        }
+        for endpoint in &mut self.endpoints {
+            endpoint.health = endpoint.believed();
         }
         self.ids = self.endpoints.iter().map(Endpoint::id).collect();
         if let Some(session) = &self.config.session {
@@ -82,8 +97,10 @@ impl Pool {
         self.tokens.get(at).map(|token| session.greeting(token))
     }
 
+    /// Where the endpoint of this address is, however it is written.
     pub(super) fn position(&self, address: &[u8]) -> Option<usize> {
-        self.endpoints.iter().position(|endpoint| endpoint.address.as_bytes() == address)
+        let at = |address: &[u8]| self.endpoints.iter().position(|endpoint| endpoint.address.as_bytes() == address);
+        at(address).or_else(|| at(canonical(address)?.as_bytes()))
     }
 
     pub(super) fn caches(&self, book: &Book, learner: &Learner) -> Vec<Cache> {
@@ -125,7 +142,7 @@ impl Pool {
             let cached = matched.saturating_mul(self.block_tokens()).max(homes.believed(index));
             Candidate {
                 index,
-                labels: self.config.pool.endpoints.get(index).map_or(told.labels, |target| &target.labels),
+                labels: self.labels(index).unwrap_or(told.labels),
                 in_flight: line.requests,
                 in_flight_tokens: line.prefill_tokens,
                 matched_blocks: *matched,
@@ -190,13 +207,24 @@ impl Pool {
     }
 
     fn takes_part(&self, index: usize, subset: Option<&Subset>) -> bool {
-        let named =
-            |subset: &Subset| self.config.pool.endpoints.get(index).is_some_and(|target| subset.names(target.address));
+        let named = |subset: &Subset| self.address(index).is_some_and(|address| subset.names(address));
         !self.drains(index) && subset.is_none_or(named)
     }
 
     fn drains(&self, index: usize) -> bool {
-        self.config.pool.endpoints.get(index).is_some_and(|target| target.draining)
+        let told = self.endpoints.get(index).is_some_and(|endpoint| endpoint.membership == Membership::Draining);
+        told || self.config.pool.endpoints.get(index).is_some_and(|target| target.draining)
+    }
+
+    fn address(&self, index: usize) -> Option<SocketAddr> {
+        let configured = self.config.pool.endpoints.get(index).map(|target| target.address);
+        configured.or_else(|| self.endpoints.get(index)?.address.parse().ok())
+    }
+
+    fn labels(&self, index: usize) -> Option<&BTreeMap<String, String>> {
+        let Config { pool, .. } = &*self.config;
+        let configured = pool.endpoints.get(index).map(|target| &target.labels);
+        configured.or_else(|| pool.discovery.as_ref().map(|discovery| &discovery.labels))
     }
 
     /// When the newest signal of any server was read.

@@ -24,10 +24,10 @@ pub(crate) struct Text<'a> {
 }
 
 /// The wanted members of an object, each where its key's index says.
-pub(super) struct Fields<'a, const N: usize> {
-    pub(super) found: [Option<Value<'a>>; N],
+pub(crate) struct Fields<'a, const N: usize> {
+    pub(crate) found: [Option<Value<'a>>; N],
     /// The object's end was seen.
-    pub(super) whole: bool,
+    pub(crate) whole: bool,
 }
 
 /// A position in a JSON text.
@@ -37,7 +37,7 @@ pub(crate) struct Cursor<'a> {
 }
 
 impl<'a> Value<'a> {
-    pub(super) fn cursor(self) -> Cursor<'a> {
+    pub(crate) fn cursor(self) -> Cursor<'a> {
         Cursor { rest: self.raw }
     }
 
@@ -48,7 +48,7 @@ impl<'a> Value<'a> {
     }
 
     /// A count: not negative, a fraction is dropped, what does not fit is the largest.
-    pub(super) fn count(self) -> Option<u32> {
+    pub(crate) fn count(self) -> Option<u32> {
         let digits = self.raw.iter().take_while(|byte| byte.is_ascii_digit());
         if self.cut || !self.raw.first()?.is_ascii_digit() {
             return None;
@@ -56,16 +56,16 @@ impl<'a> Value<'a> {
         Some(digits.fold(0u32, |n, digit| n.saturating_mul(10).saturating_add(u32::from(digit - b'0'))))
     }
 
-    pub(super) fn is_array(self) -> bool {
+    pub(crate) fn is_array(self) -> bool {
         self.raw.first() == Some(&b'[')
     }
 
-    pub(super) fn is_object(self) -> bool {
+    pub(crate) fn is_object(self) -> bool {
         self.raw.first() == Some(&b'{')
     }
 
     /// `{}`, `[]` or `""`: what clients write for a field they do not use. Also when cut before anything came.
-    pub(super) fn is_empty(self) -> bool {
+    pub(crate) fn is_empty(self) -> bool {
         let Some((bracket, inside)) = self.raw.split_first() else { return true };
         match bracket {
             b'"' => matches!(inside, b"" | b"\""),
@@ -95,7 +95,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// First byte of the next element, left in place; `None` at the end of the array or of the input.
-    pub(super) fn element(&mut self) -> Option<u8> {
+    pub(crate) fn element(&mut self) -> Option<u8> {
         loop {
             match self.peek()? {
                 b',' => self.advance(1),
@@ -106,7 +106,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// The next value, stepped over. Always moves on unless the input is at its end.
-    pub(super) fn value(&mut self) -> Option<Value<'a>> {
+    pub(crate) fn value(&mut self) -> Option<Value<'a>> {
         let first = self.peek()?;
         let before = self.rest;
         let closed = match first {
@@ -120,7 +120,7 @@ impl<'a> Cursor<'a> {
     /// Reads the object the cursor is at and steps over it. `index` gives the place of a wanted key; `other` takes the
     /// members whose key has none. Of a repeated key the last one counts, as in the parsers of the model servers; `null`
     /// is the same as absent.
-    pub(super) fn fields<const N: usize>(
+    pub(crate) fn fields<const N: usize>(
         &mut self,
         index: impl Fn(&[u8]) -> Option<usize>,
         mut other: impl FnMut(Text<'a>, Value<'a>),
@@ -162,7 +162,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// One member of the object the cursor is at, which is stepped over.
-    pub(super) fn get(&mut self, key: &[u8]) -> Option<Value<'a>> {
+    pub(crate) fn get(&mut self, key: &[u8]) -> Option<Value<'a>> {
         let [value] = self.fields(|found| (found == key).then_some(0), |_, _| ()).found;
         value
     }
@@ -174,7 +174,7 @@ impl<'a> Cursor<'a> {
 
     /// The number the cursor is at, and whether more digits might have followed. Made for token ids: modulo 2^32, without
     /// its sign and fraction.
-    pub(super) fn number(&mut self) -> (u32, bool) {
+    pub(crate) fn number(&mut self) -> (u32, bool) {
         if self.rest.first() == Some(&b'-') {
             self.advance(1);
         }
@@ -189,7 +189,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// The next byte, white space or not.
-    pub(super) fn take(&mut self) -> Option<u8> {
+    pub(crate) fn take(&mut self) -> Option<u8> {
         let (first, rest) = self.rest.split_first()?;
         self.rest = rest;
         Some(*first)
@@ -258,7 +258,7 @@ impl<'a> Cursor<'a> {
 
 /// Where the first byte of `bytes` is that is one of `wanted`, eight at a time.
 #[inline]
-pub(super) fn find<const N: usize>(bytes: &[u8], wanted: [u8; N]) -> Option<usize> {
+pub(crate) fn find<const N: usize>(bytes: &[u8], wanted: [u8; N]) -> Option<usize> {
     const LOW: u64 = u64::from_le_bytes([0x01; 8]);
     const HIGH: u64 = u64::from_le_bytes([0x80; 8]);
     let spread = wanted.map(|byte| LOW * u64::from(byte));

@@ -60,6 +60,22 @@ impl Poller {
         Self { interval, timeout, endpoints, first: 0, caught_up: now, ticked: now, answered: false }
     }
 
+    /// One more endpoint, behind the others. Its place in the interval is away from those of the others who joined, however
+    /// many they are.
+    pub fn add(&mut self, now: Timestamp) {
+        // Multiples of the golden ratio fill a circle evenly.
+        let place = (self.endpoints.len() as f64 * 0.618_034).fract();
+        let share = Duration::from_millis((self.interval as f64 * place) as u64);
+        self.endpoints.push(Turn { next: now.plus(share), under_way: None, given_up: None });
+    }
+
+    /// The endpoint at this place is gone, and those behind it move up. An answer to its call is unknown.
+    pub fn remove(&mut self, endpoint: usize) {
+        if endpoint < self.endpoints.len() {
+            self.endpoints.remove(endpoint);
+        }
+    }
+
     /// How long a call may take: `patience`, and at least one and a half intervals.
     pub fn timeout(&self) -> Duration {
         self.timeout
@@ -300,6 +316,23 @@ mod tests {
         assert_eq!(poller.due(at(0)), [0]);
         assert!(poller.due(at(99)).is_empty());
         assert_eq!(poller.due(at(100)), [0]);
+    }
+
+    #[test]
+    fn who_joins_has_a_place_of_its_own_and_who_leaves_is_forgotten() {
+        let mut poller = Poller::new(0, INTERVAL, Duration::ZERO, at(0));
+        (0..10).for_each(|_| poller.add(at(0)));
+        let starts = run(&mut poller, 1_000, |_| Some(10));
+        assert!(starts.len() >= 99, "{}", starts.len());
+        let at_once = |time: u64| starts.iter().filter(|start| start.0 == time).count();
+        assert!((0..1_000).step_by(10).all(|time| at_once(time) <= 2), "{starts:?}");
+
+        poller.started(1, 11, at(1_000));
+        poller.started(2, 12, at(1_000));
+        poller.remove(1);
+        poller.remove(99);
+        assert_eq!(poller.finished(11), None);
+        assert_eq!(poller.finished(12), Some(1), "it moved up");
     }
 
     #[test]

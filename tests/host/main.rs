@@ -5,6 +5,7 @@ mod bodies;
 mod client_headers;
 mod configuration;
 mod disaggregation;
+mod discovery;
 mod fixture;
 mod in_flight;
 mod no_endpoint;

@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use axum::Router;
 use hyper::body::Incoming;
-use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
 use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
@@ -60,7 +60,10 @@ async fn connection(stream: TcpStream, router: Router, mut phase: watch::Receive
             async move { tower_service::Service::call(&mut router, request).await }
         }
     });
-    let mut serving = std::pin::pin!(http1::Builder::new().timer(TokioTimer::new()).serve_connection(io, service));
+    // HTTP/1.1, and HTTP/2 from clients that know that it is spoken.
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    builder.http1().timer(TokioTimer::new());
+    let mut serving = std::pin::pin!(builder.serve_connection(io, service));
     loop {
         let now = *phase.borrow_and_update();
         match now {

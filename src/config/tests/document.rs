@@ -36,7 +36,7 @@ fn no_pool() {
         "{}",
         r#"`pool` is missing, or `pools` with at least one; the least is {"pool": {"endpoints": [{"address": "10.0.0.1:8000"}]}}"#,
     );
-    refused(r#"{"pool": {}}"#, "pool: missing field `endpoints`");
+    refused(r#"{"pool": {}}"#, "pool.endpoints: at least one endpoint is needed, or `discovery`");
     refused(endpoints("{}"), "pool.endpoints[0]: missing field `address`");
 }
 

@@ -2,9 +2,51 @@ use super::*;
 
 #[test]
 fn no_endpoint_or_too_many() {
-    refused(endpoints(""), "pool.endpoints: at least one endpoint is needed");
+    refused(endpoints(""), "pool.endpoints: at least one endpoint is needed, or `discovery`");
     let many: Vec<String> = (1..=1025).map(|port| format!(r#"{{"address": "10.0.0.1:{port}"}}"#)).collect();
     refused(endpoints(&many.join(",")), "pool.endpoints: 1025 endpoints are more than 1024");
+}
+
+#[test]
+fn discovery() {
+    let with = |fields: &str| {
+        let least = r#""cluster": "model_servers", "admin_cluster": "admin""#;
+        format!(r#"{{"pool": {{"discovery": {{{least}{fields}}}}}}}"#)
+    };
+    let pool = load(with("").as_bytes()).unwrap().pool;
+    let discovery = pool.discovery.unwrap();
+    assert_eq!((pool.endpoints.len(), discovery.interval.as_secs(), &*discovery.metrics_path), (0, 1, "/metrics"));
+    let named = load(with(r#", "engine": "trtllm-serve", "interval": "5s""#).as_bytes()).unwrap().pool.discovery;
+    assert_eq!(named.map(|named| named.metrics_path).as_deref(), Some("/prometheus/metrics"));
+
+    let place = "pool.discovery";
+    for (fields, message) in [
+        (r#", "interval": "500ms""#, ".interval: 500ms is out of range: 1s to 60m".to_owned()),
+        (r#", "engine": "vLLM""#, r#".engine: unknown engine "vLLM"; did you mean `vllm`? Known here: "#.to_owned()),
+        (r#", "labels": {"a": 1}"#, ".labels.a: invalid type: integer `1`, expected a string".to_owned()),
+        (
+            r#", "name": "x""#,
+            ".name: unknown field; known here: `cluster`, `admin_cluster`, `interval`, `engine`, \
+                             `metrics_path`, `labels`"
+                .to_owned(),
+        ),
+    ] {
+        let error = load(with(fields).as_bytes()).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("{place}{message}")), "{error}");
+    }
+    refused(r#"{"pool": {"discovery": {"cluster": "a"}}}"#, "pool.discovery: missing field `admin_cluster`");
+    refused(r#"{"pool": {"discovery": []}}"#, "pool.discovery: invalid type: list, expected an object");
+    let nameless = r#"{"pool": {"discovery": {"cluster": "", "admin_cluster": "admin"}}}"#;
+    refused(nameless, "pool.discovery.cluster: the name of a cluster is needed");
+}
+
+#[test]
+fn draining_label() {
+    for label in ["", "=drain"] {
+        let json =
+            format!(r#"{{"pool": {{"endpoints": [{{"address": "10.0.0.1:80"}}], "draining_label": "{label}"}}}}"#);
+        refused(json, "pool.draining_label: a label is needed, such as state=drain");
+    }
 }
 
 #[test]

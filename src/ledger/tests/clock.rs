@@ -48,9 +48,9 @@ fn a_prompt_whose_answer_comes_as_a_whole_waits_no_longer_than_reckoned() {
     let mut ledger = Ledger::new("p", 1);
     let whole = Job { streams: false, ..job(A) };
     let mut generating = ledger.open(&store, ledger.read(&store), whole, None, START);
-    ledger.tick(&store, &[], at(20));
+    ledger.tick(&store, at(20));
     assert_eq!(ledger.read(&store).book.line(A).prefilling, 1, "it is being read");
-    ledger.tick(&store, &[], at(40));
+    ledger.tick(&store, at(40));
     let line = ledger.read(&store).book.line(A);
     assert_eq!((line.requests, line.prefilling, line.prefill_tokens, line.context_tokens), (1, 0, 0, 1500));
     // The first token of another one does not bring it back.
@@ -75,13 +75,13 @@ fn answers_that_come_as_a_whole_leave_nothing_behind_whatever_ends_them() {
             ledger.open(&store, draft, whole, Some(job(B)), START)
         };
         let [mut finished, broken_off, moved] = [split(), split(), split()];
-        ledger.tick(&store, &[], at(ms));
+        ledger.tick(&store, at(ms));
         ledger.first_token(&mut finished, false, at(ms));
         let moved = ledger.moved(moved, EndpointId(3), 0, at(ms));
         for entry in [finished, broken_off, moved] {
             ledger.close(entry, at(ms));
         }
-        ledger.tick(&store, &[], at(ms));
+        ledger.tick(&store, at(ms));
         for (endpoint, line) in ledger.read(&store).book.lines() {
             assert_eq!(Line { clock: 0, free_at_micros: 0, ..*line }, Line::default(), "{endpoint:?}, {ms} ms");
         }

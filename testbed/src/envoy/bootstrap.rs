@@ -72,6 +72,15 @@ impl Bootstrap {
         Ok(self)
     }
 
+    /// These pools in place of the one.
+    pub fn pools(mut self, pools: Value) -> Result<Self> {
+        for plugin in [at::SCRAPER, at::PICKER] {
+            let settings = self.get(&format!("{plugin}/configuration/value"))?;
+            settings.as_object_mut().context("the picker's configuration")?.remove("pool");
+        }
+        self.setting("/pools", pools)
+    }
+
     /// Requests without a pick are left to the cluster's own policy.
     pub fn fail_open(self) -> Result<Self> {
         self.setting("/failure_mode", json!("fail-open"))

@@ -56,6 +56,11 @@ impl Proxy {
         self.world().servers.insert(address.into(), server);
     }
 
+    /// From now on calls to the cluster of this name bring this.
+    pub fn cluster(&self, name: &str, server: Server) {
+        self.world().clusters.insert(name.into(), server);
+    }
+
     /// The bootstrap singleton.
     pub fn scraper(&self) -> Worker {
         self.start("scraper", &self.configuration).expect("the configuration is refused")
@@ -129,7 +134,13 @@ impl Proxy {
 
     /// The scrapes so far.
     pub fn scrapes(&self) -> Vec<Call> {
-        self.world().calls.clone()
+        let calls = self.world().calls.clone();
+        calls.into_iter().filter(|call| call.headers.get(SCRAPE_DESTINATION).is_some()).collect()
+    }
+
+    /// The calls so far to a cluster of one server.
+    pub fn calls_to(&self, cluster: &str) -> Vec<Call> {
+        self.world().calls.iter().filter(|call| call.cluster == cluster).cloned().collect()
     }
 
     /// A metric's value; 0 if it was never defined.

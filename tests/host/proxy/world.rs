@@ -27,6 +27,8 @@ pub struct World {
     /// What the operator wants to see.
     pub logs_from: LogLevel,
     pub servers: BTreeMap<String, Server>,
+    /// Clusters that lead to one server whatever the call says, by name.
+    pub clusters: BTreeMap<String, Server>,
     pub calls: Vec<Call>,
     pub ticks: Vec<Tick>,
     pub faults: Faults,
@@ -57,7 +59,7 @@ pub struct Faults {
     pub interrupt: Option<(Arc<Vm>, u32)>,
 }
 
-/// A call out, which is a scrape.
+/// A call out, which is a scrape unless it goes to a cluster of one server.
 #[derive(Clone, Debug)]
 pub struct Call {
     pub vm: VmId,
@@ -101,6 +103,7 @@ impl World {
             metrics: Vec::new(),
             logs: Vec::new(),
             servers: BTreeMap::new(),
+            clusters: BTreeMap::new(),
             calls: Vec::new(),
             ticks: Vec::new(),
             faults: Faults::default(),
@@ -119,10 +122,16 @@ impl World {
         if let Some(status) = self.faults.call {
             return Err(status);
         }
-        let address = headers.get(SCRAPE_DESTINATION).and_then(|address| String::from_utf8(address).ok());
-        let address = address.filter(|address| address.parse::<std::net::SocketAddr>().is_ok());
-        let address = address.ok_or(Status::InternalFailure)?;
-        let scraped = self.servers.get(&address).unwrap_or(&Server::Refuses).scraped(self.host, timeout);
+        let server = match self.clusters.get(&cluster) {
+            Some(server) => server,
+            None => {
+                let address = headers.get(SCRAPE_DESTINATION).and_then(|address| String::from_utf8(address).ok());
+                let address = address.filter(|address| address.parse::<std::net::SocketAddr>().is_ok());
+                let address = address.ok_or(Status::InternalFailure)?;
+                self.servers.get(&address).unwrap_or(&Server::Refuses)
+            }
+        };
+        let scraped = server.scraped(self.host, timeout);
         let (after, answer) = scraped.map_or((timeout, None), |(after, answer)| (after, Some(answer)));
         let (began, due) = (self.now, self.now + after.min(timeout));
         self.calls.push(Call { vm, root, cluster, headers, began, ended: None, due, answer });
