@@ -89,6 +89,8 @@ struct Split<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct Forecast {
     picked_at: Timestamp,
+    /// It was picked before all of its body had come.
+    arriving: bool,
     first_token_at: Option<Timestamp>,
     model: u64,
     first_token_seconds: f64,
@@ -168,6 +170,8 @@ impl Picker {
         self.pool.renew(snapshot.endpoints, snapshot.seed);
         // A worker that was just reloaded knows what the others learned before its first request.
         self.learner.tick(store, &self.pool.ids, now);
+        // And counts, if it dies right after that.
+        self.ledger.tick(store, now);
         let book = self.ledger.read(store).book;
         self.pool.tell_apart(&book, now);
         self.ledger.tidy(&book, &self.pool.ids, now);
@@ -225,13 +229,14 @@ impl Picker {
         let reader = split.as_ref().map_or(chosen, |split| &split.reader);
         let forecast = Forecast::of(&asked, chosen, reader, belief, now);
         if asked.tokens > 0 {
-            self.learner.observe_prefill(prefill_seconds(&reader.work));
+            self.learner.observe_prefill(prefill_seconds(&within(reader.work, self.pool.room(reader.index))));
         }
-        let whole = job(&asked, chosen, cache, &advance);
+        let whole = job(&asked, chosen, cache, &advance, self.pool.room(first));
         let (job, prefill) = match &split {
             None => (whole, None),
             Some(split) => {
-                let read = job(&asked, &split.reader, &split.cache, &split.advance);
+                let room = self.pool.room(split.reader.index);
+                let read = job(&asked, &split.reader, &split.cache, &split.advance, room);
                 let (generating, reading) = split::jobs(whole, read);
                 (generating, Some(reading))
             }
@@ -262,11 +267,14 @@ impl Picker {
     /// The first piece of the answer came. `streams`: the answer comes token by token, so this is its first one.
     pub fn first_token(&mut self, entry: &mut Entry, forecast: &mut Forecast, streams: bool, now: Timestamp) {
         let reader = entry.reader();
-        self.ledger.first_token(entry, now);
+        self.ledger.first_token(entry, streams, now);
         if streams {
             forecast.first_token_at = Some(now);
-            let observed = now.since(forecast.picked_at).as_secs_f64();
-            self.learner.observe_first_token(reader, forecast.first_token_seconds, observed, now);
+            // While its body was still coming it was the client that took its time.
+            if !forecast.arriving {
+                let observed = now.since(forecast.picked_at).as_secs_f64();
+                self.learner.observe_first_token(reader, forecast.first_token_seconds, observed, now);
+            }
         }
     }
 
@@ -345,6 +353,7 @@ impl Forecast {
         let constants = Constants::default();
         Self {
             picked_at: now,
+            arriving: asked.prompt.is_some_and(|prompt| prompt.arriving),
             first_token_at: None,
             model: asked.model_hash,
             first_token_seconds: nominal_first_token(&constants, &reader.speed, &reader.load, &reader.work),
@@ -354,19 +363,27 @@ impl Forecast {
     }
 }
 
-/// What the ledger counts of a request.
-fn job(asked: &Asked<'_>, chosen: &Candidate<'_>, cache: &Cache, advance: &[u64]) -> Job {
-    let uncached_tokens = chosen.work.uncached_tokens();
-    let prefill = chosen.speed.prefill * prefill_seconds(&chosen.work);
+/// What the ledger counts of a request at an endpoint with `room` for so many tokens.
+fn job(asked: &Asked<'_>, chosen: &Candidate<'_>, cache: &Cache, advance: &[u64], room: u32) -> Job {
+    let work = within(chosen.work, room);
+    let uncached_tokens = work.uncached_tokens();
+    let prefill = chosen.speed.prefill * prefill_seconds(&work);
     Job {
         endpoint: cache.endpoint,
         uncached_tokens,
-        context_tokens: asked.tokens.saturating_add(asked.output_tokens),
+        context_tokens: work.prompt_tokens.saturating_add(asked.output_tokens),
         // What it shares with others is there already.
         kv_tokens: uncached_tokens.saturating_add(asked.output_tokens),
         prefill_micros: if asked.prompt.is_some() { (prefill * 1e6) as u32 } else { 0 },
         blocks: advance.iter().sum(),
+        streams: asked.prompt.is_some_and(|prompt| prompt.stream),
     }
+}
+
+/// A prompt that does not fit is refused by the server. One that is only declared to be so long may never come at all.
+fn within(work: Work, room: u32) -> Work {
+    let (prompt_tokens, cached_tokens) = (work.prompt_tokens.min(room), work.cached_tokens.min(room));
+    Work { prompt_tokens, cached_tokens, ..work }
 }
 
 fn prefill_seconds(work: &Work) -> f64 {

@@ -28,7 +28,7 @@ pub(super) struct WrittenPrefix {
     /// and cost more time and memory.
     block_tokens: Whole<16, 1024>,
     /// How many blocks of a prompt are looked at. What lies beyond them counts as not cached.
-    max_blocks: Whole<1, 65_536>,
+    max_blocks: Whole<1, 3072>,
     /// How many blocks, of `block_tokens` each, the cache of one server holds that does not tell its own size,
     /// until its answers show better. The default is as many as make 500,000 tokens: 7812 blocks of 64.
     #[cfg_attr(feature = "schema", schemars(extend("default" = 7812)))]

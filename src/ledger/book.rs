@@ -20,6 +20,9 @@ pub struct Job {
     pub prefill_micros: u32,
     /// How far it moves the clock of the endpoint's prefix cache on, in blocks / 65536.
     pub blocks: u64,
+    /// Its answer comes token by token, so its first token will be seen. Else all tokens come at once in the end, and its
+    /// prompt counts as read when the virtual clock says so.
+    pub streams: bool,
 }
 
 /// What is in flight at one endpoint.
@@ -27,7 +30,7 @@ pub struct Job {
 pub struct Line {
     /// Requests.
     pub requests: u32,
-    /// Of these, without their first token.
+    /// Of these, those whose prompt is not read: no first token was seen, nor counts as come.
     pub prefilling: u32,
     /// Uncached prompt tokens of those.
     pub prefill_tokens: u32,
@@ -35,10 +38,11 @@ pub struct Line {
     pub context_tokens: u32,
     /// Tokens that they add to the KV cache; a prefix that they share is there once.
     pub kv_tokens: u32,
-    /// Expected prefill time of those without their first token, in microseconds.
+    /// Expected prefill time of those, in microseconds.
     pub prefill_micros: u64,
     /// The virtual clock: when the endpoint is expected to have read all prompts sent to it, in microseconds since the
-    /// Unix epoch. A first token sets it right: what is still to be read starts then.
+    /// Unix epoch. A first token sets it right: what is still to be read starts then. Whatever else ends a prefill can
+    /// only bring it forward.
     pub free_at_micros: u64,
     /// Blocks that the endpoint's prefix cache took in since it was first seen, in 1/65536. Never goes back.
     pub clock: u64,
@@ -49,16 +53,16 @@ pub struct Line {
 pub(super) enum Event {
     /// A request was sent.
     Opened(Job, Timestamp),
-    /// Its first token came.
-    Started(Job, Timestamp),
+    /// Its prompt has been read or never will be. True: its first token was seen.
+    Started(Job, Timestamp, bool),
     /// It is gone, after `Started`.
     Closed(Job),
     /// A prefix cache had to take in more blocks than foreseen, in 1/65536.
     Aged(EndpointId, u64),
     /// These have left the pool, idle.
     Left(Vec<EndpointId>),
-    /// A worker's part of the totals comes back.
-    Added(Book),
+    /// A worker's part of the totals was the first and shall be the second.
+    Restated(Book, Book, Timestamp),
     /// A worker's part of the totals goes.
     Removed(Book, Timestamp),
 }
@@ -100,17 +104,22 @@ impl Book {
     pub(super) fn apply(&mut self, event: &Event) {
         match event {
             Event::Opened(job, now) => self.with(job.endpoint, |line| line.open(job, *now)),
-            Event::Started(job, now) => self.with(job.endpoint, |line| line.start(job, *now)),
+            Event::Started(job, now, seen) => self.with(job.endpoint, |line| line.start(job, *now, *seen)),
             Event::Closed(job) => self.with(job.endpoint, |line| line.close(job)),
             Event::Aged(endpoint, blocks) => {
                 self.with(*endpoint, |line| line.clock = line.clock.wrapping_add(*blocks));
             }
             Event::Left(gone) => self.lines.retain(|(id, line)| line.requests > 0 || !gone.contains(id)),
-            Event::Added(book) => book.lines.iter().for_each(|(id, other)| self.with(*id, |line| line.add(other))),
-            Event::Removed(book, now) => {
-                book.lines.iter().for_each(|(id, other)| self.with(*id, |line| line.remove(other, *now)));
+            Event::Restated(was, is, now) => {
+                self.remove(was, *now);
+                is.lines.iter().for_each(|(id, other)| self.with(*id, |line| line.add(other)));
             }
+            Event::Removed(book, now) => self.remove(book, *now),
         }
+    }
+
+    fn remove(&mut self, part: &Self, now: Timestamp) {
+        part.lines.iter().for_each(|(id, other)| self.with(*id, |line| line.remove(other, now)));
     }
 
     pub(super) fn encode(&self) -> Vec<u8> {
@@ -169,9 +178,20 @@ impl Book {
 }
 
 impl Line {
-    /// How long until the endpoint has read all prompts sent to it, in seconds.
+    /// How long until the endpoint has read all prompts sent to it, in seconds. No longer than it takes to read them, even
+    /// if the clock stepped back.
     pub fn wait_seconds(&self, now: Timestamp) -> f64 {
-        self.free_at_micros.saturating_sub(micros(now)) as f64 / 1e6
+        self.free_at_micros.saturating_sub(micros(now)).min(self.prefill_micros) as f64 / 1e6
+    }
+
+    /// When the endpoint is expected to have read all prompts sent to it.
+    pub(super) fn free_at(&self) -> Timestamp {
+        Timestamp(self.free_at_micros.div_ceil(1000))
+    }
+
+    /// If all that is to be read were begun now.
+    fn latest(&self, now: Timestamp) -> u64 {
+        micros(now).saturating_add(self.prefill_micros)
     }
 
     fn open(&mut self, job: &Job, now: Timestamp) {
@@ -180,19 +200,19 @@ impl Line {
         self.prefill_tokens = self.prefill_tokens.saturating_add(job.uncached_tokens);
         self.context_tokens = self.context_tokens.saturating_add(job.context_tokens);
         self.kv_tokens = self.kv_tokens.saturating_add(job.kv_tokens);
+        let free_at = self.free_at_micros.clamp(micros(now), self.latest(now));
+        self.free_at_micros = free_at.saturating_add(job.prefill_micros.into());
         self.prefill_micros = self.prefill_micros.saturating_add(job.prefill_micros.into());
-        self.free_at_micros = self.free_at_micros.max(micros(now)).saturating_add(job.prefill_micros.into());
         self.clock = self.clock.wrapping_add(job.blocks);
     }
 
-    fn start(&mut self, job: &Job, now: Timestamp) {
+    fn start(&mut self, job: &Job, now: Timestamp, seen: bool) {
         self.prefilling = self.prefilling.saturating_sub(1);
         self.prefill_tokens = self.prefill_tokens.saturating_sub(job.uncached_tokens);
         self.prefill_micros = self.prefill_micros.saturating_sub(job.prefill_micros.into());
-        // One that had nothing to read tells nothing of those that have.
-        if job.prefill_micros > 0 {
-            self.free_at_micros = micros(now).saturating_add(self.prefill_micros);
-        }
+        // One that had nothing to read tells nothing of those that have, nor does one that broke off or comes as a whole.
+        let told = seen && job.prefill_micros > 0;
+        self.free_at_micros = if told { self.latest(now) } else { self.free_at_micros.min(self.latest(now)) };
     }
 
     fn close(&mut self, job: &Job) {
@@ -218,7 +238,7 @@ impl Line {
         self.context_tokens = self.context_tokens.saturating_sub(other.context_tokens);
         self.kv_tokens = self.kv_tokens.saturating_sub(other.kv_tokens);
         self.prefill_micros = self.prefill_micros.saturating_sub(other.prefill_micros);
-        self.free_at_micros = self.free_at_micros.min(micros(now).saturating_add(self.prefill_micros));
+        self.free_at_micros = self.free_at_micros.min(self.latest(now));
     }
 }
 

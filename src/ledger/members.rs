@@ -4,10 +4,13 @@
 //! names the key under which the worker keeps its own part of the totals. A worker whose sign of life is too old loses
 //! its place to whoever notices first, and that one takes its part out of the totals. So a worker that trapped or was
 //! reloaded stops counting within [`DEAD_AFTER`] and two periods, once.
+//!
+//! A worker that is late itself, because it stalled or the clock stepped, first asks whether it still has its place before
+//! it writes to the totals. And it takes nobody for dead that time: mostly all are late together.
 
 use std::time::Duration;
 
-use super::Book;
+use super::{Book, TRIES};
 use crate::clock::Timestamp;
 use crate::envelope;
 use crate::store::Store;
@@ -28,6 +31,8 @@ pub(super) struct Members {
     id: u64,
     place: Option<usize>,
     seen: Timestamp,
+    /// Its last sign of life was in time.
+    in_time: bool,
 }
 
 /// What a tick found.
@@ -35,6 +40,8 @@ pub(super) struct Members {
 pub(super) enum Standing {
     /// Nothing changed.
     Member,
+    /// It has a place now and can keep its part.
+    Entered,
     /// Others took the worker for dead and its part out of the totals; it is back.
     Returned,
 }
@@ -48,35 +55,48 @@ struct Place {
 
 impl Members {
     pub(super) fn new(register: Vec<u8>, id: u64) -> Self {
-        Self { register, id: id.max(1), place: None, seen: Timestamp(0) }
+        Self { register, id: id.max(1), place: None, seen: Timestamp(0), in_time: false }
+    }
+
+    /// Others may have taken the worker for dead.
+    pub(super) fn is_late(&self, now: Timestamp) -> bool {
+        now.since(self.seen) > 2 * PERIOD || self.seen > now
     }
 
     /// Gives a sign of life, and takes a place if the worker has none (any more).
     ///
-    /// Nobody is sure of a new place until the next tick finds it: one host cannot create a key only if it is absent, so
-    /// two workers can write the first register over each other.
+    /// Who writes the first register is sure of its place only when the next tick finds it: one host cannot create a key
+    /// only if it is absent, so two workers can write it over each other.
     pub(super) fn tick(&mut self, store: &dyn Store, now: Timestamp) -> Standing {
         if now.since(self.seen) < PERIOD && self.seen <= now {
             return Standing::Member;
         }
-        let (mut places, cas) = self.read(store);
-        let confirmed = places.iter().position(|place| place.id == self.id);
-        let Some(at) = confirmed.or_else(|| free(&mut places)) else { return Standing::Member };
-        if let Some(place) = places.get_mut(at) {
-            *place = Place { id: self.id, seen: now };
+        for _ in 0..TRIES {
+            let (mut places, cas) = self.read(store);
+            let found = places.iter().position(|place| place.id == self.id);
+            let at = found.or_else(|| free(&mut places));
+            if let Some(place) = at.and_then(|at| places.get_mut(at)) {
+                *place = Place { id: self.id, seen: now };
+                if !store.set(&self.register, &self.encode(&places), cas) {
+                    continue;
+                }
+            }
+            self.in_time = !self.is_late(now);
+            self.seen = now;
+            let place = found.or(at.filter(|_| cas != 0));
+            let had = std::mem::replace(&mut self.place, place);
+            return match (had, found) {
+                (Some(_), None) => Standing::Returned,
+                (None, _) if place.is_some() => Standing::Entered,
+                _ => Standing::Member,
+            };
         }
-        if !store.set(&self.register, &self.encode(&places), cas) {
-            return Standing::Member;
-        }
-        self.seen = now;
-        let lost = self.place.is_some() && confirmed.is_none();
-        self.place = confirmed;
-        if lost { Standing::Returned } else { Standing::Member }
+        Standing::Member
     }
 
     /// The parts of workers that died. Each is given to one worker only.
     pub(super) fn reclaim(&self, store: &dyn Store, now: Timestamp) -> Vec<Book> {
-        if self.seen != now {
+        if self.seen != now || !self.in_time {
             return Vec::new();
         }
         let (places, cas) = self.read(store);
@@ -89,19 +109,18 @@ impl Members {
             .iter()
             .map(|place| if is_dead(place) { Place { id: 0, seen: now } } else { *place })
             .collect::<Vec<_>>();
-        if !store.set(&self.register, &self.encode(&left), cas) {
-            return Vec::new();
-        }
+        // Before their places are free, lest what one that returns writes there is taken for what it left.
         let dead = places.iter().enumerate().filter(|(_, place)| is_dead(place));
-        dead.filter_map(|(at, place)| self.part(store, at, place.id)).collect()
+        let parts = dead.filter_map(|(at, place)| self.part(store, at, place.id)).collect();
+        if store.set(&self.register, &self.encode(&left), cas) { parts } else { Vec::new() }
     }
 
-    /// Keeps the worker's own part of the totals.
-    pub(super) fn write(&self, store: &dyn Store, own: &Book) {
+    /// Keeps the worker's own part of the totals, a book as bytes.
+    pub(super) fn write(&self, store: &dyn Store, own: &[u8]) {
         let Some(at) = self.place else { return };
         let key = self.part_key(at);
         let cas = store.get(&key).cas;
-        store.set(&key, &envelope::seal(&key, self.id, &own.encode()), cas);
+        store.set(&key, &envelope::seal(&key, self.id, own), cas);
     }
 
     fn part(&self, store: &dyn Store, at: usize, id: u64) -> Option<Book> {

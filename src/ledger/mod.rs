@@ -9,6 +9,9 @@
 //! milliseconds of knowledge and saves two writes a request. [`Entry`] is consumed when the stream is gone, whatever
 //! ended it, so it is closed exactly once. Entries have no time limit: a long generation is work, not a leak.
 //!
+//! An answer that does not come as a stream shows no first token. Its prompt counts as read when the virtual clock said it
+//! would be, else it would seem to wait for as long as its answer is generated.
+//!
 //! A request whose prompt is read elsewhere than where its answer is generated counts at both endpoints until its first
 //! token, and then at the one that generates.
 //!
@@ -41,10 +44,25 @@ const MAX_UNWRITTEN: usize = 256;
 pub struct Ledger {
     totals: Vec<u8>,
     members: Members,
-    /// What of the totals this worker put there and has not taken out.
+    /// What of the totals this worker put there and has not taken out, with what is unwritten.
     own: Book,
+    /// The same as it is in the totals, as bytes.
+    written: Vec<u8>,
     /// Not in the totals yet, in the order they happened.
     unwritten: Vec<Event>,
+    /// Requests of this worker whose first token will not be seen and whose prompts are not read yet.
+    unseen: Vec<Unseen>,
+    /// Of the next entry.
+    number: u64,
+}
+
+/// A prompt that counts as read at some time.
+#[derive(Debug)]
+struct Unseen {
+    entry: u64,
+    until: Timestamp,
+    job: Job,
+    prefill: Option<Job>,
 }
 
 /// The totals as read, with what this worker has not written yet.
@@ -59,6 +77,7 @@ pub struct Draft {
 #[derive(Debug)]
 #[must_use = "an entry that is never closed counts for ever"]
 pub struct Entry {
+    number: u64,
     job: Job,
     /// What another endpoint than the job's has to do with it before its first token.
     prefill: Option<Job>,
@@ -90,7 +109,10 @@ impl Ledger {
             totals: key("totals"),
             members: Members::new(key("members"), id),
             own: Book::default(),
+            written: Vec::new(),
             unwritten: Vec::new(),
+            unseen: Vec::new(),
+            number: 0,
         }
     }
 
@@ -116,23 +138,26 @@ impl Ledger {
         prefill: Option<Job>,
         now: Timestamp,
     ) -> Entry {
+        // Others may have taken out what this worker put in; what it writes must not be on top of that.
+        if self.members.is_late(now) {
+            self.tick(store, now);
+            draft = self.read(store);
+        }
         for job in [Some(&job), prefill.as_ref()].into_iter().flatten() {
             let event = Event::Opened(job.clone(), now);
             draft.book.apply(&event);
             self.note(event);
         }
-        self.write(store, Some(draft));
-        Entry { job, prefill, prefilling: true }
+        let until = draft.book.line(prefill.as_ref().unwrap_or(&job).endpoint).free_at();
+        self.write(store, Some(draft), now);
+        self.entry(job, prefill, until)
     }
 
-    /// The first piece of its answer came: its prompt has been read.
-    pub fn first_token(&mut self, entry: &mut Entry, now: Timestamp) {
-        if std::mem::take(&mut entry.prefilling) {
-            self.note(Event::Started(entry.job.clone(), now));
-            if let Some(prefill) = entry.prefill.take() {
-                self.note(Event::Started(prefill.clone(), now));
-                self.note(Event::Closed(prefill));
-            }
+    /// The first piece of its answer came: its prompt has been read. `seen`: just now, since this is its first token.
+    pub fn first_token(&mut self, entry: &mut Entry, seen: bool, now: Timestamp) {
+        if self.is_unread(entry) {
+            let prefill = entry.prefill.take();
+            self.was_read(entry.job.clone(), prefill, seen, now);
         }
     }
 
@@ -140,11 +165,15 @@ impl Ledger {
     /// reads its prompt, if that is another one, still does.
     pub fn moved(&mut self, mut entry: Entry, endpoint: EndpointId, blocks: u64, now: Timestamp) -> Entry {
         let job = Job { endpoint, blocks, ..entry.job.clone() };
-        let prefill = entry.prefill.take();
-        self.first_token(&mut entry, now);
+        let unread = self.is_unread(&mut entry);
+        let prefill = entry.prefill.filter(|_| unread);
+        if unread {
+            self.was_read(entry.job.clone(), None, false, now);
+        }
         self.note(Event::Closed(entry.job));
         self.note(Event::Opened(job.clone(), now));
-        Entry { job, prefill, prefilling: true }
+        let until = self.own.line(prefill.as_ref().unwrap_or(&job).endpoint).free_at();
+        self.entry(job, prefill, until)
     }
 
     /// It had to bring in more of its prompt than was foreseen, which moves the prefix clock on by `blocks` / 65536 more.
@@ -159,24 +188,36 @@ impl Ledger {
         if !strangers.is_empty() {
             self.note(Event::Left(strangers));
         }
+        // Another worker may have been the first to take them out of the totals.
+        self.own.apply(&Event::Left(self.own.strangers(known, now)));
     }
 
     /// Its stream is gone.
     pub fn close(&mut self, mut entry: Entry, now: Timestamp) {
-        self.first_token(&mut entry, now);
+        self.first_token(&mut entry, false, now);
         self.note(Event::Closed(entry.job));
     }
 
     /// Writes what is unwritten, says that this worker lives, and takes out what dead workers left.
     pub fn tick(&mut self, store: &dyn Store, now: Timestamp) {
-        if self.members.tick(store, now) == Standing::Returned {
-            self.unwritten = vec![Event::Added(self.own.clone())];
+        let due: Vec<_> = self.unseen.extract_if(.., |unseen| unseen.until <= now).collect();
+        for Unseen { job, prefill, .. } in due {
+            self.was_read(job, prefill, false, now);
+        }
+        match self.members.tick(store, now) {
+            Standing::Member => {}
+            // It was counted without a place to keep its part.
+            Standing::Entered => self.members.write(store, &self.written),
+            Standing::Returned => {
+                self.written.clear();
+                self.restate(now);
+            }
         }
         for left in self.members.reclaim(store, now) {
             self.unwritten.push(Event::Removed(left, now));
         }
         if !self.unwritten.is_empty() {
-            self.write(store, None);
+            self.write(store, None, now);
         }
     }
 
@@ -185,24 +226,57 @@ impl Ledger {
         self.own.lines().map(|(_, line)| line.requests).sum()
     }
 
+    fn entry(&mut self, job: Job, prefill: Option<Job>, until: Timestamp) -> Entry {
+        self.number = self.number.wrapping_add(1);
+        let number = self.number;
+        if !job.streams {
+            self.unseen.push(Unseen { entry: number, until, job: job.clone(), prefill: prefill.clone() });
+        }
+        Entry { number, job, prefill, prefilling: true }
+    }
+
+    /// Whether the prompt still counts as not read. Asked once.
+    fn is_unread(&mut self, entry: &mut Entry) -> bool {
+        let prefilling = std::mem::take(&mut entry.prefilling);
+        let at = self.unseen.iter().position(|unseen| unseen.entry == entry.number);
+        let unseen = at.map(|at| self.unseen.swap_remove(at));
+        prefilling && (entry.job.streams || unseen.is_some())
+    }
+
+    fn was_read(&mut self, job: Job, prefill: Option<Job>, seen: bool, now: Timestamp) {
+        self.note(Event::Started(job, now, seen));
+        if let Some(prefill) = prefill {
+            self.note(Event::Started(prefill.clone(), now, seen));
+            self.note(Event::Closed(prefill));
+        }
+    }
+
     fn note(&mut self, event: Event) {
         self.own.apply(&event);
         self.unwritten.push(event);
     }
 
-    fn write(&mut self, store: &dyn Store, mut draft: Option<Draft>) {
+    fn write(&mut self, store: &dyn Store, mut draft: Option<Draft>, now: Timestamp) {
         for _ in 0..TRIES {
             let Draft { book, cas } = draft.take().unwrap_or_else(|| self.read(store));
             if store.set(&self.totals, &envelope::seal(&self.totals, 0, &book.encode()), cas) {
                 self.unwritten.clear();
-                self.members.write(store, &self.own);
+                self.written = self.own.encode();
+                self.members.write(store, &self.written);
                 return;
             }
         }
         // What could not be written goes along with the next try. A store that takes nothing must not fill the memory:
         // then this worker's own book is all there is.
         if self.unwritten.len() > MAX_UNWRITTEN {
-            self.unwritten = vec![Event::Added(self.own.clone())];
+            self.restate(now);
         }
+    }
+
+    /// Says what this worker has in flight instead of all that happened. What dead workers left stays to be taken out.
+    fn restate(&mut self, now: Timestamp) {
+        let was = Book::decode(&self.written).unwrap_or_default();
+        self.unwritten.retain(|event| matches!(event, Event::Removed(..)));
+        self.unwritten.push(Event::Restated(was, self.own.clone(), now));
     }
 }

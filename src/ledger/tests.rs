@@ -1,3 +1,6 @@
+mod clock;
+mod life;
+
 use std::time::Duration;
 
 use super::*;
@@ -19,6 +22,7 @@ fn job(endpoint: EndpointId) -> Job {
         kv_tokens: 1200,
         prefill_micros: 40_000,
         blocks: 16 << 16,
+        streams: true,
     }
 }
 
@@ -61,8 +65,8 @@ fn a_request_leaves_nothing_behind_whatever_ends_it() {
     let broken_off = open(&mut ledger, &store, A, START);
     let moved = open(&mut ledger, &store, A, START);
     let mut finished = finished;
-    ledger.first_token(&mut finished, at(50));
-    ledger.first_token(&mut finished, at(60));
+    ledger.first_token(&mut finished, true, at(50));
+    ledger.first_token(&mut finished, true, at(60));
     ledger.close(finished, at(900));
     ledger.close(broken_off, at(70));
     let moved = ledger.moved(moved, B, 0, at(80));
@@ -85,7 +89,7 @@ fn the_virtual_clock_runs_ahead_and_a_first_token_sets_it_right() {
     assert_eq!(wait(&ledger, START), 0.08);
     assert_eq!(wait(&ledger, at(30)), 0.05);
     // The server was slower than thought: one prompt is still to be read, from now on.
-    ledger.first_token(&mut first, at(200));
+    ledger.first_token(&mut first, true, at(200));
     assert_eq!(wait(&ledger, at(200)), 0.04);
     ledger.close(second, at(210));
     assert_eq!(wait(&ledger, at(210)), 0.0);
@@ -138,7 +142,7 @@ fn many_workers_and_many_endings_add_up_to_nothing() {
             }
             2 => {
                 if let Some(entry) = entries.last_mut() {
-                    workers[who].first_token(entry, now);
+                    workers[who].first_token(entry, true, now);
                 }
             }
             _ => {
@@ -172,7 +176,7 @@ fn endpoints_that_left_long_ago_leave_the_book() {
         ledger.tidy(&book, &[B], at(now));
         ledger.tick(&store, at(now));
     };
-    let (streaming, idle) = (open(&mut one, &store, A, START), open(&mut two, &store, B, START));
+    let (mut streaming, idle) = (open(&mut one, &store, A, START), open(&mut two, &store, B, START));
     two.close(idle, at(10));
     two.tick(&store, at(10));
 
@@ -180,6 +184,7 @@ fn endpoints_that_left_long_ago_leave_the_book() {
         tidy(&mut two, now);
         assert_eq!(lines(&one), [A, B], "a stream goes on");
     }
+    one.first_token(&mut streaming, true, at(2 * hour));
     one.close(streaming, at(2 * hour));
     one.tick(&store, at(2 * hour));
     tidy(&mut two, 2 * hour + 1);
@@ -240,7 +245,7 @@ fn a_prompt_that_is_read_elsewhere_counts_there_until_the_first_token() {
     assert_eq!((reads.requests, reads.prefill_tokens, reads.context_tokens), (1, 1000, 0));
     assert_eq!((generates.wait_seconds(START), reads.wait_seconds(START)), (0.0, 0.04));
     assert_eq!((entry.endpoint(), entry.reader()), (A, B));
-    ledger.first_token(&mut entry, at(50));
+    ledger.first_token(&mut entry, true, at(50));
     let [generates, reads] = lines(&ledger);
     assert_eq!((generates.requests, generates.prefilling, generates.context_tokens), (1, 0, 1500));
     assert_eq!(Line { clock: 0, free_at_micros: 0, ..reads }, Line::default());
@@ -256,8 +261,8 @@ fn a_split_request_leaves_nothing_behind_whatever_ends_it() {
         ledger.open(&store, draft, job(A), Some(job(B)), START)
     };
     let [mut finished, broken_off, moved] = [split(), split(), split()];
-    ledger.first_token(&mut finished, at(50));
-    ledger.first_token(&mut finished, at(60));
+    ledger.first_token(&mut finished, true, at(50));
+    ledger.first_token(&mut finished, true, at(60));
     ledger.close(finished, at(900));
     ledger.close(broken_off, at(70));
     let moved = ledger.moved(moved, EndpointId(3), 0, at(80));
@@ -276,7 +281,7 @@ fn the_first_token_of_a_request_with_nothing_to_read_says_nothing_of_the_queue()
     let reading = open(&mut ledger, &store, A, START);
     let draft = ledger.read(&store);
     let mut other = ledger.open(&store, draft, Job { prefill_micros: 0, ..job(A) }, None, START);
-    ledger.first_token(&mut other, at(30));
+    ledger.first_token(&mut other, true, at(30));
     assert_eq!(ledger.read(&store).book.line(A).wait_seconds(at(30)), 0.01);
     ledger.close(other, at(40));
     ledger.close(reading, at(40));

@@ -75,10 +75,14 @@ impl Pool {
         }
     }
 
-    /// Compares what the servers told with what this proxy has there.
+    /// Compares what the servers told, if it is new, with what this proxy has there.
     pub(super) fn tell_apart(&mut self, book: &Book, now: Timestamp) {
+        let mut before = std::mem::take(&mut self.foreign).into_iter();
         let known = self.endpoints.iter().zip(&self.ids);
-        let foreign = known.map(|(endpoint, id)| Foreign::of(&self.told(endpoint, now), endpoint, &book.line(*id)));
+        let foreign = known.map(|(endpoint, id)| {
+            let before = before.next().unwrap_or_default();
+            before.renewed(&self.told(endpoint, now), endpoint, &book.line(*id))
+        });
         self.foreign = foreign.collect();
     }
 
@@ -112,6 +116,13 @@ impl Pool {
         known.map(cache).collect()
     }
 
+    /// Tokens that an endpoint has room for, as it tells or as is assumed.
+    pub(super) fn room(&self, at: usize) -> u32 {
+        let told = self.endpoints.get(at).and_then(|endpoint| endpoint.signals.capacity_tokens());
+        let assumed = self.config.prefix.capacity_blocks.saturating_mul(self.block_tokens());
+        told.map_or(assumed, |tokens| u32::try_from(tokens).unwrap_or(u32::MAX))
+    }
+
     /// Those that take requests, as this one sees them.
     pub(super) fn candidates<'a>(
         &'a self,
@@ -140,7 +151,7 @@ impl Pool {
                 standing: learner.standing(*id, line.requests, now),
                 warmth: warmth(endpoint.joined, self.config.pool.warmup, now),
                 speed: learner.speed(*id),
-                load: foreign.load(&line, endpoint, mean_prefill, now),
+                load: foreign.load(&told, &line, endpoint, mean_prefill, now),
                 work: Work {
                     prompt_tokens: asked.tokens,
                     cached_tokens: cached.min(asked.tokens),

@@ -1,4 +1,5 @@
 mod split;
+mod told;
 
 use xxhash_rust::xxh3::xxh3_64;
 

@@ -117,7 +117,9 @@ impl Correction {
             let mut now = *known;
             now.then(self);
             now.then(&Self { steps, patience });
-            self.steps = now.steps.min(most(belief.told)).saturating_sub(known.steps);
+            // The limit keeps it from going up. Were it brought down to the limit, each worker would bring it down as far.
+            let room = most(belief.told).saturating_sub(known.steps).max(0);
+            self.steps = self.steps.saturating_add(steps).min(room);
             self.patience = now.patience.saturating_sub(known.patience);
         };
         if cached > 0 {

@@ -313,3 +313,11 @@ fn the_guess_follows_a_real_cache() {
     println!("{believed} blocks believed, {held} held, {wrong} wrong");
     assert!(wrong * 20 < held, "{believed} believed, {held} held, {wrong} wrong");
 }
+
+#[test]
+fn the_longest_prompt_that_can_be_configured_is_found_whole() {
+    let index = Fixture::new(10_000);
+    let prompt = whole(1, 3072);
+    index.insert(slice::from_ref(&prompt), A, 10_000);
+    assert_eq!(lookup(&index, &[prompt], &[A]), [3072]);
+}

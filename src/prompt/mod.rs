@@ -56,6 +56,9 @@ pub struct Prompt {
     pub max_output_tokens: Option<u32>,
     /// The client wants the answer as a stream.
     pub stream: bool,
+    /// More of the body was still to come when it was read, as far as known. [`read`] says false; whoever knows better sets
+    /// it.
+    pub arriving: bool,
 }
 
 impl Prompt {
@@ -97,6 +100,7 @@ pub fn read(dialect: Dialect, body: &[u8], declared_len: Option<u64>, blocks: &B
         tokens: saturate(tokens.saturating_add(unread)),
         max_output_tokens: if dialect == Dialect::Embeddings { Some(0) } else { request.max_output_tokens() },
         stream: request.stream.is_some_and(|stream| stream.raw == b"true"),
+        arriving: false,
     }
 }
 

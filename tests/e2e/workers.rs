@@ -13,21 +13,28 @@ use crate::{Stack, ask, words};
 
 const WORKERS: u32 = 4;
 
+/// As many requests as workers: each worker alone would choose at random, which leaves the busiest server four requests
+/// ahead of the idlest in the mean, and once in 65 rounds only none or one.
 #[tokio::test(flavor = "multi_thread")]
-async fn forty_requests_of_one_instant_spread_evenly_whichever_worker_takes_them() -> Result<()> {
+async fn requests_of_one_instant_spread_evenly_though_hardly_any_worker_takes_two_of_them() -> Result<()> {
     let fleet = Fleet::start(4, ServerConfig::default()).await?;
-    let stack = Stack::with_workers(WORKERS, fleet, Ok).await?;
-    let requests = (0..40).map(|at| {
-        let body = json!({ "model": "sim", "prompt": words(at, 100), "max_tokens": 100 });
-        let client = stack.envoy.client();
-        async move { ask(&client, "/v1/completions", &body).await?.served_by() }
-    });
-    let mut counts: HashMap<_, usize> = stack.fleet.addresses().iter().map(|address| (*address, 0)).collect();
-    for server in try_join_all(requests).await? {
-        *counts.entry(server).or_default() += 1;
+    let stack = Stack::with_workers(16, fleet, Ok).await?;
+    let mut ahead = Vec::new();
+    for round in 0..4 {
+        let requests = (0..16).map(|at| {
+            let body = json!({ "model": "sim", "prompt": words(100 * round + at, 100), "max_tokens": 100 });
+            let client = stack.envoy.client();
+            async move { ask(&client, "/v1/completions", &body).await?.served_by() }
+        });
+        let mut counts: HashMap<_, usize> = stack.fleet.addresses().iter().map(|address| (*address, 0)).collect();
+        for server in try_join_all(requests).await? {
+            *counts.entry(server).or_default() += 1;
+        }
+        let (least, most) = (counts.values().min().unwrap_or(&0), counts.values().max().unwrap_or(&16));
+        ahead.push(most - least);
     }
-    let (min, max) = (counts.values().min().unwrap_or(&0), counts.values().max().unwrap_or(&40));
-    assert!(max - min <= 3, "{counts:?}");
+    // Two workers that decide at the very same moment do not see each other.
+    assert!(ahead.iter().sum::<usize>() <= ahead.len(), "{ahead:?}");
     Ok(())
 }
 

@@ -22,3 +22,4 @@ mod shared_data;
 mod shedding;
 mod takeover;
 mod usage;
+mod virtual_clock;

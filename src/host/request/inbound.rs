@@ -27,6 +27,8 @@ pub(super) struct Body {
     pub(super) bytes: Vec<u8>,
     /// Of the whole body, where it is known.
     pub(super) length: Option<u64>,
+    /// Its end has not come.
+    pub(super) arriving: bool,
 }
 
 impl Inbound {
@@ -58,12 +60,13 @@ impl Inbound {
         let bytes = abi::buffer(Buffer::RequestBody, worker.config.request.max_body_bytes).unwrap_or_default();
         let declared = || std::str::from_utf8(&abi::header(Map::Request, "content-length")?).ok()?.trim().parse().ok();
         let length = whole.map_or_else(declared, |whole| u64::try_from(whole).ok());
-        Body { bytes, length }
+        Body { bytes, length, arriving: whole.is_none() }
     }
 
     /// What a body asks for, cut as the pool of `worker` cuts prompts.
     pub(super) fn prompt(&self, worker: &Worker, body: &Body) -> Option<Prompt> {
-        Some(prompt::read(self.dialect?, &body.bytes, body.length, worker.picker.borrow().blocks()))
+        let prompt = prompt::read(self.dialect?, &body.bytes, body.length, worker.picker.borrow().blocks());
+        Some(Prompt { arriving: body.arriving, ..prompt })
     }
 }
 

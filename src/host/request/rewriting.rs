@@ -75,7 +75,7 @@ impl Rewriting {
                 let _ = abi::remove_header(Headers::Request, "accept-encoding");
                 renamed.truncate(length);
                 let longer = |whole: u64| whole.saturating_add(length as u64).saturating_sub(before as u64);
-                *body = Body { bytes: renamed, length: body.length.map(longer) };
+                *body = Body { bytes: renamed, length: body.length.map(longer), arriving: body.arriving };
                 Some(Self { model, target, restorer: None })
             }
         }

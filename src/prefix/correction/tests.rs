@@ -204,3 +204,20 @@ fn what_workers_learned_is_the_sum_of_what_each_did() {
     }
     assert_eq!(all, one.known);
 }
+
+#[test]
+fn many_workers_together_do_not_drive_a_capacity_down_because_the_server_began_to_tell_it() {
+    let mut cache = Cache::new(16_000, 4_000, false);
+    (0..60).for_each(|_| _ = cache.learn(&Belief { noted: 100, held: 0, ..belief(0, 4_000) }, &told(1000)));
+    assert!(cache.capacity() > 8_000, "{}", cache.capacity());
+    cache.told = true;
+    for _ in 0..8 {
+        let news = [(); 16].map(|()| {
+            let mut news = Correction::default();
+            news.learn(&cache.known, &Belief { told: true, ..belief(3_000, 4_000) }, &told(800));
+            news
+        });
+        news.iter().for_each(|news| cache.known.then(news));
+        assert_eq!(cache.capacity(), 4_000);
+    }
+}
