@@ -83,7 +83,12 @@ pub trait Detector {
 impl<'a> Seen<'a> {
     /// `own` is what this proxy has in flight there.
     pub fn of(endpoint: &'a Endpoint, own: &Line) -> Self {
-        Self { health: endpoint.health, signals: &endpoint.signals, requests: own.requests, tokens: own.prefill_tokens }
+        Self {
+            health: endpoint.believed(),
+            signals: &endpoint.signals,
+            requests: own.requests,
+            tokens: own.prefill_tokens,
+        }
     }
 }
 
