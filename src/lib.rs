@@ -8,6 +8,7 @@ pub mod clock;
 pub mod cold;
 pub mod config;
 pub mod cost;
+mod decimal;
 pub mod envelope;
 pub mod fleet;
 pub mod headers;

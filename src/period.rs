@@ -1,5 +1,6 @@
 //! Durations with a unit and a range.
 
+use crate::decimal;
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer};
 use std::fmt;
@@ -100,6 +101,7 @@ impl Visitor<'_> for Range {
     }
 
     fn visit_f64<E: Error>(self, v: f64) -> Result<u64, E> {
+        let v = decimal::Written(v);
         Err(E::custom(format!(r#"{v} has no unit: write "{v}ms" or "{v}s""#)))
     }
 }

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::{ConfigError, choices, saturation};
+use crate::decimal::Written;
 use crate::schedule::registry::{FILTERS, PICKERS, Plugin, SCORERS};
 use crate::schedule::{Profile, Weighted};
 
@@ -74,7 +75,8 @@ impl WrittenProfile {
             let path = format!("scorers[{i}]");
             let WrittenScorer { kind, weight, parameters } = scorer;
             if !(weight.is_finite() && weight >= 0.0) {
-                return Err(ConfigError::at("weight", format!("{weight} is not a weight of 0 or more")).within(&path));
+                return Err(ConfigError::at("weight", format!("{} is not a weight of 0 or more", Written(weight)))
+                    .within(&path));
             }
             let (name, scorer) = WrittenPlugin { kind, parameters }.build(SCORERS, &path)?;
             Ok(Weighted { name, weight, scorer })

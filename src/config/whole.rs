@@ -1,5 +1,6 @@
 //! Whole numbers with their range.
 
+use crate::decimal::Written;
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer};
 use std::fmt;
@@ -66,10 +67,10 @@ struct Range {
 }
 
 impl Range {
-    fn check<E: Error>(&self, number: impl fmt::Debug, value: Option<i64>) -> Result<i64, E> {
+    fn check<E: Error>(&self, number: &dyn fmt::Display, value: Option<i64>) -> Result<i64, E> {
         value
             .filter(|value| (self.min..=self.max).contains(value))
-            .ok_or_else(|| E::custom(format!("{number:?} is not a whole number from {} to {}", self.min, self.max)))
+            .ok_or_else(|| E::custom(format!("{number} is not a whole number from {} to {}", self.min, self.max)))
     }
 }
 
@@ -81,16 +82,16 @@ impl Visitor<'_> for Range {
     }
 
     fn visit_u64<E: Error>(self, v: u64) -> Result<i64, E> {
-        self.check(v, i64::try_from(v).ok())
+        self.check(&v, i64::try_from(v).ok())
     }
 
     fn visit_i64<E: Error>(self, v: i64) -> Result<i64, E> {
-        self.check(v, Some(v))
+        self.check(&v, Some(v))
     }
 
     fn visit_f64<E: Error>(self, v: f64) -> Result<i64, E> {
         let whole = v.fract() == 0.0 && v.abs() <= f64::from(u32::MAX);
-        self.check(v, whole.then_some(v as i64))
+        self.check(&Written(v), whole.then_some(v as i64))
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::{Constants, Knobs, within};
+use crate::decimal::Thousandths;
 
 /// The part of a KV cache that can be filled. Source: the replays the rule was found with.
 const USABLE_CAPACITY: f64 = 0.98;
@@ -217,7 +218,7 @@ impl fmt::Display for Terms {
         let shown = self.named().into_iter().filter(|(_, seconds)| *seconds >= 0.0005);
         for (place, (name, seconds)) in shown.clone().enumerate() {
             let plus = if place > 0 { " + " } else { "" };
-            write!(f, "{plus}{name} {seconds:.3} s")?;
+            write!(f, "{plus}{name} {} s", Thousandths(seconds))?;
         }
         if shown.count() == 0 { f.write_str("nothing") } else { Ok(()) }
     }

@@ -298,7 +298,7 @@ impl Learner {
         self.fleet = Speed { prefill: fleet, decode: pace.mean(1.0, PACE_PRIOR), step: fleet };
         let speed = |(id, line): (u64, &Endpoint)| {
             let slope = line.first_tokens.endpoint_slope(fleet, variance);
-            let prefill = slope.clamp(fleet / MAX_FROM_FLEET, fleet * MAX_FROM_FLEET);
+            let prefill = slope.max(fleet / MAX_FROM_FLEET).min(fleet * MAX_FROM_FLEET);
             (EndpointId(id), Speed { prefill, decode: line.pace.mean(self.fleet.decode, PACE_PRIOR), step: fleet })
         };
         self.speeds = record.endpoints.iter().map(speed).collect();

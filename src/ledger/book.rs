@@ -200,7 +200,7 @@ impl Line {
         self.prefill_tokens = self.prefill_tokens.saturating_add(job.uncached_tokens);
         self.context_tokens = self.context_tokens.saturating_add(job.context_tokens);
         self.kv_tokens = self.kv_tokens.saturating_add(job.kv_tokens);
-        let free_at = self.free_at_micros.clamp(micros(now), self.latest(now));
+        let free_at = self.free_at_micros.max(micros(now)).min(self.latest(now));
         self.free_at_micros = free_at.saturating_add(job.prefill_micros.into());
         self.prefill_micros = self.prefill_micros.saturating_add(job.prefill_micros.into());
         self.clock = self.clock.wrapping_add(job.blocks);

@@ -3,6 +3,7 @@
 use std::fmt::{self, Write};
 
 use crate::cost::Terms;
+use crate::decimal::Thousandths;
 
 /// A candidate the picker put in order.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,7 +51,7 @@ impl Decision {
 
 impl fmt::Display for Ranked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {:.3}", self.address, self.total)?;
+        write!(f, "{} {}", self.address, Thousandths(self.total))?;
         if let Some(terms) = &self.terms {
             write!(f, ", {terms}")?;
         }
@@ -58,7 +59,7 @@ impl fmt::Display for Ranked {
         for (name, score) in &self.scores {
             write!(f, "{}{name} ", if open == '(' { " (" } else { ", " })?;
             match score {
-                Some(score) => write!(f, "{score:.3}")?,
+                Some(score) => write!(f, "{}", Thousandths(*score))?,
                 None => f.write_str("unknown")?,
             }
             open = ',';

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use crate::decimal::Written;
+
 use super::{Candidate, Decision, Filter, Picker, Ranked, Request, Rng, Scorer, failing, slow_start};
 use crate::session::Session;
 
@@ -118,7 +120,7 @@ fn add(totals: &mut [f64], scores: &[Option<f64>], weight: f64) {
 
 impl fmt::Debug for Profile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let scorers: Vec<_> = self.scorers.iter().map(|s| (s.name, s.weight)).collect();
+        let scorers: Vec<_> = self.scorers.iter().map(|s| (s.name, Written(s.weight))).collect();
         let filters: Vec<_> = self.filters.iter().map(|(name, _)| name).collect();
         f.debug_struct("Profile")
             .field("filters", &filters)

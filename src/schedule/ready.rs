@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::decimal::Written;
+
 /// Endpoints that each of them names: the pick and two to fall back to, as many as the retries of the shipped proxy
 /// configuration.
 pub const ENDPOINTS: u32 = 3;
@@ -76,8 +78,10 @@ impl fmt::Display for Ready {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let list = |entries: Vec<String>| entries.join(",\n    ");
         let filters = self.filters.iter().map(|name| format!(r#"{{ "type": "{name}" }}"#));
-        let scorers =
-            self.scorers.iter().map(|(name, weight)| format!(r#"{{ "type": "{name}", "weight": {weight} }}"#));
+        let scorers = self
+            .scorers
+            .iter()
+            .map(|(name, weight)| format!(r#"{{ "type": "{name}", "weight": {} }}"#, Written(*weight)));
         writeln!(f, "{{\n  \"filters\": [\n    {}\n  ],", list(filters.collect()))?;
         if !self.scorers.is_empty() {
             writeln!(f, "  \"scorers\": [\n    {}\n  ],", list(scorers.collect()))?;

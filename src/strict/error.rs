@@ -5,6 +5,7 @@ use std::fmt;
 use serde::de::{Error, Expected, Unexpected};
 
 use super::choices;
+use crate::decimal::Written;
 
 /// The longest path and message, in characters: they quote the user's keys and values and end in a log line.
 const LONGEST: usize = 600;
@@ -21,12 +22,21 @@ pub struct ConfigError {
 impl ConfigError {
     /// An error at `path`, which begins at the object being checked.
     pub fn at(path: impl fmt::Display, message: impl fmt::Display) -> Self {
-        let short = |text: String| text.chars().take(LONGEST).collect();
-        Self { path: short(path.to_string()), message: short(message.to_string()) }
+        Self::short(&path, &message)
+    }
+
+    // Not one for each pair of types.
+    #[cold]
+    #[inline(never)]
+    fn short(path: &dyn fmt::Display, message: &dyn fmt::Display) -> Self {
+        let short = |text: &dyn fmt::Display| text.to_string().chars().take(LONGEST).collect();
+        Self { path: short(path), message: short(message) }
     }
 
     /// The same error seen from the object that holds the checked one as `parent`.
     #[must_use]
+    #[cold]
+    #[inline(never)]
     pub fn within(mut self, parent: &str) -> Self {
         let parent: String = parent.chars().take(LONGEST).collect();
         let dot = if self.path.is_empty() || self.path.starts_with('[') { "" } else { "." };
@@ -53,11 +63,17 @@ impl Error for ConfigError {
     }
 
     fn invalid_type(is: Unexpected<'_>, expected: &dyn Expected) -> Self {
-        let is: &dyn fmt::Display = match &is {
-            Unexpected::Seq => &"list",
-            Unexpected::Map => &"object",
-            Unexpected::Unit => &"null",
-            other => other,
+        let is = match is {
+            Unexpected::Seq => "list".into(),
+            Unexpected::Map => "object".into(),
+            Unexpected::Unit => "null".into(),
+            Unexpected::Bool(value) => format!("boolean `{value}`"),
+            Unexpected::Unsigned(value) => format!("integer `{value}`"),
+            Unexpected::Signed(value) => format!("integer `{value}`"),
+            Unexpected::Float(value) => format!("number `{}`", Written(value)),
+            Unexpected::Str(text) => format!("string {text:?}"),
+            // JSON has no other types.
+            _ => "something else".to_owned(),
         };
         Self::at("", format_args!("invalid type: {is}, expected {expected}"))
     }
