@@ -102,8 +102,11 @@ impl<'a> Book<'a> {
     }
 
     /// Whether `inner`, in the `at`th field at `path`, is what another field at the top is: an earlier one, or any if it lies
-    /// deeper itself.
+    /// deeper itself. Two rows are told again where they belong.
     fn is_told_elsewhere(&self, inner: &Value, path: &str, at: usize) -> bool {
+        if inner.get("properties").and_then(Value::as_object).is_none_or(|fields| fields.len() <= 2) {
+            return false;
+        }
         let tops = self.top.get("properties").and_then(Value::as_object).into_iter().flatten();
         let before = if path.is_empty() { at } else { usize::MAX };
         tops.take(before).any(|(_, top)| std::ptr::eq(self.resolved(top), inner))
