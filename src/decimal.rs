@@ -30,7 +30,7 @@ impl fmt::Display for Written {
             return write!(f, "{}", self.0 as i64);
         }
         match Number::from_f64(self.0) {
-            Some(number) => write!(f, "{number}"),
+            Some(number) => f.write_str(&number.to_string().replace("e+", "e")),
             None => f.write_str("no number"),
         }
     }

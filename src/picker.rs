@@ -6,7 +6,9 @@
 
 mod asked;
 mod fate;
+mod forecast;
 mod foreign;
+mod job;
 mod pool;
 mod split;
 #[cfg(test)]
@@ -18,13 +20,12 @@ use std::rc::Rc;
 use crate::clock::Timestamp;
 use crate::cold::Cold;
 use crate::config::Config;
-use crate::cost::{Constants, Work, nominal_first_token, nominal_step};
 use crate::fleet::Snapshot;
 use crate::headers::Headers;
 use crate::health::Readiness;
 use crate::learned::{Learner, Standing};
-use crate::ledger::{Entry, Job, Ledger};
-use crate::prefix::{Belief, Cache, Index};
+use crate::ledger::{Entry, Ledger};
+use crate::prefix::{Cache, Index};
 use crate::prompt::{Blocks, Chain, Prompt};
 use crate::schedule::{Candidate, Decision, Ranked, Request, Rng};
 use crate::session::{Greeting, Home};
@@ -33,6 +34,8 @@ use crate::subset::Subset;
 use crate::usage::Usage;
 
 use asked::Asked;
+pub use forecast::Forecast;
+use job::{job, prefill_seconds, within};
 use pool::Pool;
 
 /// The state of one worker.
@@ -83,20 +86,6 @@ struct Split<'a> {
     reader: Candidate<'a>,
     cache: Cache,
     advance: Vec<u64>,
-}
-
-/// What was expected of a request when it was placed.
-#[derive(Clone, Copy, Debug)]
-pub struct Forecast {
-    picked_at: Timestamp,
-    /// It was picked before all of its body had come.
-    arriving: bool,
-    first_token_at: Option<Timestamp>,
-    model: u64,
-    first_token_seconds: f64,
-    step_seconds: f64,
-    /// Of a request with one prompt: of several, an answer tells no more than the sum.
-    belief: Option<Belief>,
 }
 
 /// Why no endpoint was picked.
@@ -339,55 +328,6 @@ impl<'a> From<Option<&'a Prompt>> for Ask<'a> {
     fn from(prompt: Option<&'a Prompt>) -> Self {
         Self { prompt, ..Self::default() }
     }
-}
-
-impl Forecast {
-    /// Of a request that `chosen` answers and whose prompt `reader` reads, mostly the same.
-    fn of(
-        asked: &Asked<'_>,
-        chosen: &Candidate<'_>,
-        reader: &Candidate<'_>,
-        belief: Option<Belief>,
-        now: Timestamp,
-    ) -> Self {
-        let constants = Constants::default();
-        Self {
-            picked_at: now,
-            arriving: asked.prompt.is_some_and(|prompt| prompt.arriving),
-            first_token_at: None,
-            model: asked.model_hash,
-            first_token_seconds: nominal_first_token(&constants, &reader.speed, &reader.load, &reader.work),
-            step_seconds: nominal_step(&constants, &chosen.load, &chosen.work),
-            belief,
-        }
-    }
-}
-
-/// What the ledger counts of a request at an endpoint with `room` for so many tokens.
-fn job(asked: &Asked<'_>, chosen: &Candidate<'_>, cache: &Cache, advance: &[u64], room: u32) -> Job {
-    let work = within(chosen.work, room);
-    let uncached_tokens = work.uncached_tokens();
-    let prefill = chosen.speed.prefill * prefill_seconds(&work);
-    Job {
-        endpoint: cache.endpoint,
-        uncached_tokens,
-        context_tokens: work.prompt_tokens.saturating_add(asked.output_tokens),
-        // What it shares with others is there already.
-        kv_tokens: uncached_tokens.saturating_add(asked.output_tokens),
-        prefill_micros: if asked.prompt.is_some() { (prefill * 1e6) as u32 } else { 0 },
-        blocks: advance.iter().sum(),
-        streams: asked.prompt.is_some_and(|prompt| prompt.stream),
-    }
-}
-
-/// A prompt that does not fit is refused by the server. One that is only declared to be so long may never come at all.
-fn within(work: Work, room: u32) -> Work {
-    let (prompt_tokens, cached_tokens) = (work.prompt_tokens.min(room), work.cached_tokens.min(room));
-    Work { prompt_tokens, cached_tokens, ..work }
-}
-
-fn prefill_seconds(work: &Work) -> f64 {
-    Constants::default().prefill_seconds(*work)
 }
 
 impl fmt::Display for NoPick {

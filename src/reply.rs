@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use crate::health::Readiness;
 use crate::picker::NoPick;
 use crate::prompt::Dialect;
 use crate::routes::UnknownModel;
@@ -68,10 +69,33 @@ impl Reply {
             body: body.to_string().into_bytes(),
         }
     }
+
+    /// The answer to `method` at the health path of a pool: 200 when ready, else 503.
+    pub fn readiness(method: &[u8], pool: &str, readiness: Readiness) -> Self {
+        if !matches!(method, b"GET" | b"HEAD") {
+            let headers = vec![("allow", "GET, HEAD")];
+            return Self { status: 405, details: "endpoint_picker_health", headers, body: Vec::new() };
+        }
+        let (status, says, age) = match readiness {
+            Readiness::NoSnapshot => (503, "no_snapshot", None),
+            Readiness::Stale(age) => (503, "stale", Some(age)),
+            Readiness::Ready(age) => (200, "ready", Some(age)),
+        };
+        let age = age.map(|age| u64::try_from(age.as_millis()).unwrap_or(u64::MAX));
+        let body = json!({ "status": says, "pool": pool, "age_ms": age });
+        Self {
+            status,
+            details: "endpoint_picker_health",
+            headers: vec![("content-type", "application/json"), ("cache-control", "no-store")],
+            body: body.to_string().into_bytes(),
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use serde_json::Value;
 
     use super::*;
@@ -109,5 +133,20 @@ mod tests {
         let anthropic = Reply::unavailable(Some(Dialect::Messages), NoPick::Saturated);
         let body: Value = serde_json::from_slice(&anthropic.body).unwrap();
         assert_eq!((&body["type"], &body["error"]["type"]), (&json!("error"), &json!("rate_limit_error")));
+    }
+
+    #[test]
+    fn readiness_is_to_be_read_only() {
+        let age = Duration::from_millis(42);
+        for (readiness, status, says) in [(Readiness::Ready(age), 200, "ready"), (Readiness::Stale(age), 503, "stale")]
+        {
+            let reply = Reply::readiness(b"GET", "default", readiness);
+            let body: Value = serde_json::from_slice(&reply.body).unwrap();
+            assert_eq!((reply.status, &body), (status, &json!({ "status": says, "pool": "default", "age_ms": 42 })));
+        }
+        let reply = Reply::readiness(b"HEAD", "default", Readiness::NoSnapshot);
+        assert_eq!((reply.status, reply.body.is_empty()), (503, false));
+        let reply = Reply::readiness(b"POST", "default", Readiness::NoSnapshot);
+        assert_eq!((reply.status, &reply.headers[..]), (405, &[("allow", "GET, HEAD")][..]));
     }
 }

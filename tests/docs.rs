@@ -1,5 +1,6 @@
 //! What the documents say of the code is so.
-#![cfg(all(test, not(target_family = "wasm")))]
+#![cfg(test)]
+#![cfg(not(target_family = "wasm"))]
 
 use std::collections::HashSet;
 use std::fs;

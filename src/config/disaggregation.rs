@@ -5,7 +5,8 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use super::ConfigError;
-use super::profile::{WrittenPlugin, WrittenProfile};
+use super::plugin::WrittenPlugin;
+use super::profile::WrittenProfile;
 use super::ready::named_or_written;
 use crate::schedule::registry::DECIDERS;
 use crate::schedule::{Decider, Profile};

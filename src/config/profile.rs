@@ -5,9 +5,10 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{ConfigError, choices, saturation};
+use super::plugin::WrittenPlugin;
+use super::{ConfigError, saturation};
 use crate::decimal::Written;
-use crate::schedule::registry::{FILTERS, PICKERS, Plugin, SCORERS};
+use crate::schedule::registry::{FILTERS, PICKERS, SCORERS};
 use crate::schedule::{Profile, Weighted};
 
 /// How an endpoint is chosen: the name of a ready profile, or filters, then scorers, then one picker. A profile that is
@@ -25,20 +26,6 @@ pub(super) struct WrittenProfile {
     pub(super) scorers: Vec<WrittenScorer>,
     /// Chooses by that sum. Exactly one.
     pub(super) picker: WrittenPlugin,
-}
-
-/// A filter, a picker, a decider or a detector.
-#[derive(Deserialize)]
-#[cfg_attr(test, derive(Debug, PartialEq))]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub(super) struct WrittenPlugin {
-    /// Name of the plugin; see the list of plugins below.
-    #[serde(rename = "type")]
-    pub(super) kind: String,
-    /// The plugin's own parameters.
-    #[serde(default)]
-    pub(super) parameters: Map<String, Value>,
 }
 
 /// A scorer and its weight.
@@ -85,22 +72,6 @@ impl WrittenProfile {
         let scorers = scorers.collect::<Result<Vec<Weighted>, _>>()?;
         filters.extend(scorers.iter().filter_map(|Weighted { name, scorer, .. }| Some((*name, scorer.filter()?))));
         Ok(Profile { filters, scorers, picker: self.picker.build(PICKERS, "picker")? })
-    }
-}
-
-impl WrittenPlugin {
-    pub(super) fn build<T: ?Sized>(
-        self,
-        table: &'static [Plugin<T>],
-        path: &str,
-    ) -> Result<(&'static str, Box<T>), ConfigError> {
-        let Self { kind, parameters } = self;
-        let plugin = table.iter().find(|plugin| plugin.name == kind).ok_or_else(|| {
-            let known: Vec<_> = table.iter().map(|plugin| plugin.name).collect();
-            ConfigError::at("type", format!("unknown plugin {kind:?}; {}", choices(&kind, known))).within(path)
-        })?;
-        let built = plugin.build(Value::Object(parameters)).map_err(|error| error.within("parameters").within(path))?;
-        Ok((plugin.name, built))
     }
 }
 

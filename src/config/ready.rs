@@ -8,7 +8,8 @@ use serde::de::{Deserialize, Error, MapAccess, Visitor};
 use serde_json::{Map, json};
 
 use super::choices;
-use super::profile::{WrittenPlugin, WrittenProfile, WrittenScorer};
+use super::plugin::WrittenPlugin;
+use super::profile::{WrittenProfile, WrittenScorer};
 use crate::schedule::ready::{DEFAULT, ENDPOINTS, READY, Ready};
 
 /// For `#[serde(deserialize_with = "…")]`: the profile itself, or the ready one of that name.

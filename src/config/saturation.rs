@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::Map;
 
 use super::ConfigError;
-use super::profile::WrittenPlugin;
+use super::plugin::WrittenPlugin;
 use crate::period::{Period, Written};
 use crate::saturation::{Detector, STALENESS, Staleness};
 use crate::schedule::registry::{DETECTORS, UTILIZATION};

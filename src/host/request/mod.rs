@@ -244,7 +244,7 @@ fn health(pools: &Pools) -> Action {
     let ready = pools.workers.iter().find(|worker| matches!(readiness(worker), Readiness::Ready(_)));
     let Some(worker) = ready.or(pools.fallback()) else { return Action::Continue };
     let method = abi::header(Headers::Request, ":method").unwrap_or_default();
-    reply(&readiness(worker).reply(&method, &worker.config.pool.name))
+    reply(&Reply::readiness(&method, &worker.config.pool.name, readiness(worker)))
 }
 
 /// Answers the request in place of a server.

@@ -1,5 +1,6 @@
 //! What servers, clients and others say, and how far that is believed.
 
+use crate::cost::Work;
 use std::time::Duration;
 
 use super::*;
