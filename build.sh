@@ -43,8 +43,8 @@ prepare_debian_toolchain() {
 
 # Runs cargo for a WebAssembly target: wasm_cargo TARGET ARGUMENT... Builds under wasm_base. Sets wasm_target_dir.
 wasm_cargo() {
-  # A tenth of what LLVM would inline by itself: a tenth off the module, and it runs no slower.
-  local target=$1 cargo=(cargo) flags=("--remap-path-prefix=$PWD=/endpoint-picker" -Cllvm-args=-inline-threshold=25)
+  # A fifth of what LLVM would inline by itself: a tenth off the module, and it runs no slower.
+  local target=$1 cargo=(cargo) flags=("--remap-path-prefix=$PWD=/endpoint-picker" -Cllvm-args=-inline-threshold=50)
   local options=() dir
   shift
   wasm_target_dir=${wasm_base:-target}

@@ -174,11 +174,12 @@ impl Picker {
             return Err(NoPick::Saturated);
         }
         let asked = Asked::of(ask, &self.learner);
-        let caches = self.pool.caches(&draft.book, &self.learner);
+        let lines = self.pool.lines(&draft.book);
+        let caches = self.pool.caches(&lines, &self.learner);
         let lookup = self.index.lookup(store, asked.chains, &caches);
 
         let order = self.cold.as_ref().map(|cold| cold.read(store));
-        let mut candidates = self.pool.candidates(&asked, &lookup, &draft.book, &self.learner, order.as_ref(), now);
+        let mut candidates = self.pool.candidates(&asked, &lookup, &lines, &self.learner, order.as_ref(), now);
         if candidates.is_empty() && ask.subset.is_some() {
             return Err(NoPick::EmptySubset);
         }
@@ -295,7 +296,7 @@ impl Picker {
         address: &[u8],
         now: Timestamp,
     ) -> Entry {
-        let caches = self.pool.caches(&self.ledger.read(store).book, &self.learner);
+        let caches = self.pool.caches(&self.pool.lines(&self.ledger.read(store).book), &self.learner);
         let Some(cache) = self.pool.position(address).and_then(|at| caches.get(at)).copied() else { return entry };
 
         let failed = self.index.lookup(store, chains, &caches);

@@ -19,6 +19,10 @@ pub(super) struct Foreign {
     kv_tokens: Option<u32>,
 }
 
+/// Before the first comparison.
+pub(super) static NOTHING: Foreign =
+    Foreign { counts: [None; 2], kv_usage: None, requests: None, waiting: None, kv_tokens: None };
+
 impl Foreign {
     /// `told` is what the server told lately, `own` what this proxy has there now.
     pub(super) fn renewed(self, told: &Candidate<'_>, endpoint: &Endpoint, own: &Line) -> Self {
@@ -40,7 +44,7 @@ impl Foreign {
     /// All that is there. What `told` does not say any more is too old for a comparison too. `mean_prefill_seconds` is for
     /// the requests of others that wait.
     pub(super) fn load(
-        self,
+        &self,
         told: &Candidate<'_>,
         own: &Line,
         endpoint: &Endpoint,

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 
 use super::asked::Asked;
-use super::foreign::Foreign;
+use super::foreign::{Foreign, NOTHING};
 use crate::clock::Timestamp;
 use crate::cold::Order;
 use crate::config::Config;
@@ -14,7 +14,7 @@ use crate::fleet::{Endpoint, Health, Membership, Signals, canonical};
 use crate::headers::Headers;
 use crate::id::EndpointId;
 use crate::learned::Learner;
-use crate::ledger::Book;
+use crate::ledger::{Book, Line};
 use crate::prefix::{Belief, Cache, Lookup};
 use crate::rendezvous::Homes;
 use crate::saturation::{Seen, Survey};
@@ -104,14 +104,19 @@ impl Pool {
         at(address).or_else(|| at(canonical(address)?.as_bytes()))
     }
 
-    pub(super) fn caches(&self, book: &Book, learner: &Learner) -> Vec<Cache> {
-        let known = self.endpoints.iter().zip(&self.ids);
-        let cache = |(endpoint, id): (&Endpoint, &EndpointId)| {
+    /// What this proxy has at each endpoint. They are looked up once for a request, which is dear enough.
+    pub(super) fn lines(&self, book: &Book) -> Vec<Line> {
+        self.ids.iter().map(|id| book.line(*id)).collect()
+    }
+
+    pub(super) fn caches(&self, lines: &[Line], learner: &Learner) -> Vec<Cache> {
+        let known = self.endpoints.iter().zip(&self.ids).zip(lines);
+        let cache = |((endpoint, id), line): ((&Endpoint, &EndpointId), &Line)| {
             // In our blocks, the index's unit.
             let told = endpoint.signals.capacity_tokens().map(|tokens| tokens / u64::from(self.block_tokens()));
             let assumed = told.map_or(self.config.prefix.capacity_blocks, |n| u32::try_from(n).unwrap_or(u32::MAX));
             let capacity = learner.cache(*id).capacity(assumed, told.is_some());
-            Cache { endpoint: *id, clock: book.line(*id).clock, capacity }
+            Cache { endpoint: *id, clock: line.clock, capacity }
         };
         known.map(cache).collect()
     }
@@ -128,17 +133,16 @@ impl Pool {
         &'a self,
         asked: &Asked<'_>,
         lookup: &Lookup,
-        book: &Book,
+        lines: &[Line],
         learner: &Learner,
         cold: Option<&Order>,
         now: Timestamp,
     ) -> Vec<Candidate<'a>> {
         let homes = self.homes(asked);
         let mean_prefill = learner.mean_prefill();
-        let known = self.endpoints.iter().zip(&self.ids).zip(&lookup.matched).enumerate();
-        let candidate = |(index, ((endpoint, id), matched)): (usize, ((&'a Endpoint, &EndpointId), &u32))| {
-            let line = book.line(*id);
-            let foreign = self.foreign.get(index).copied().unwrap_or_default();
+        let known = self.endpoints.iter().zip(&self.ids).zip(&lookup.matched).zip(lines).enumerate();
+        let candidate = |(index, (((endpoint, id), matched), line)): (usize, (((&'a Endpoint, _), &u32), &Line))| {
+            let id: &EndpointId = id;
             let told = self.told(endpoint, now);
             let cached = matched.saturating_mul(self.block_tokens()).max(homes.believed(index));
             Candidate {
@@ -151,7 +155,7 @@ impl Pool {
                 standing: learner.standing(*id, line.requests, now),
                 warmth: warmth(endpoint.joined, self.config.pool.warmup, now),
                 speed: learner.speed(*id),
-                load: foreign.load(&told, &line, endpoint, mean_prefill, now),
+                load: self.foreign.get(index).unwrap_or(&NOTHING).load(&told, line, endpoint, mean_prefill, now),
                 work: Work {
                     prompt_tokens: asked.tokens,
                     cached_tokens: cached.min(asked.tokens),
@@ -161,8 +165,9 @@ impl Pool {
                 ..told
             }
         };
-        let mut candidates: Vec<_> =
-            known.filter(|(index, _)| self.takes_part(*index, asked.subset)).map(candidate).collect();
+        // Mostly all of them, and a candidate is too large to be moved again and again.
+        let mut candidates = Vec::with_capacity(self.endpoints.len());
+        candidates.extend(known.filter(|(index, _)| self.takes_part(*index, asked.subset)).map(candidate));
         // Only a name that some endpoint runs is known to be an adapter's.
         let runs =
             |candidate: &Candidate<'_>| candidate.lora.zip(asked.model).is_some_and(|(lora, model)| lora.runs(model));
