@@ -69,6 +69,10 @@ impl WrittenChoice {
                 format!("a pool has a model named {name:?} already"),
             ));
         }
+        if let Some((i, name)) = applies_to.iter().enumerate().find(|(_, name)| rewrites.name(name)) {
+            let message = format!("the rule of `model_rewrites` for {name:?} would never be reached");
+            return Err(ConfigError::at(format!("applies_to[{i}]"), message));
+        }
         let served = |ModelName(model): ModelName| {
             if applies_to.iter().any(|name| **name == *model) {
                 return Err(ConfigError::at(

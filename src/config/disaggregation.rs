@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::ConfigError;
 use super::plugin::WrittenPlugin;
 use super::profile::WrittenProfile;
 use super::ready::named_or_written;
+use super::{ConfigError, Pool};
 use crate::schedule::registry::DECIDERS;
-use crate::schedule::{Decider, Profile};
+use crate::schedule::{Decider, Profile, roles};
 
 /// How prompts are read elsewhere than where their answers are generated.
 #[derive(Debug)]
@@ -56,6 +56,21 @@ impl WrittenDisaggregation {
     }
 }
 
+impl Disaggregation {
+    /// Refuses what cannot be meant together with `pool`, which was written at `place`.
+    pub(super) fn check(&self, pool: &Pool, place: &str) -> Result<(), ConfigError> {
+        if self.profile.sessions().next().is_some() {
+            let message = "sessions are kept where answers are generated; their plugins belong into `profile`";
+            return Err(ConfigError::at("disaggregation.prefill", message));
+        }
+        if pool.discovery.is_none() && !pool.endpoints.iter().any(|endpoint| roles::decodes(&endpoint.labels)) {
+            let message = "with `disaggregation`, one endpoint at least must generate: by its label llm-d.ai/role, or without one";
+            return Err(ConfigError::at(format!("{place}.endpoints"), message));
+        }
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::{Config, ConfigError, load};
@@ -68,6 +83,26 @@ mod tests {
     #[track_caller]
     fn refused(disaggregation: &str, message: &str) {
         assert_eq!(with(disaggregation).unwrap_err().to_string(), message);
+    }
+
+    #[test]
+    fn a_pool_in_which_nobody_generates_is_refused() {
+        let pool = r#""pool":{"endpoints":[{"address":"10.0.0.1:8000","labels":{"llm-d.ai/role":"prefill"}}]}"#;
+        let json = format!(r#"{{{pool},"disaggregation":{{"decider":{{"type":"always-disagg-pd-decider"}}}}}}"#);
+        let error = load(json.as_bytes()).unwrap_err().to_string();
+        assert!(
+            error.starts_with("pool.endpoints: with `disaggregation`, one endpoint at least must generate"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_session_that_only_the_reader_would_keep_is_refused() {
+        refused(
+            r#"{"decider":{"type":"always-disagg-pd-decider"},"prefill":{
+                "scorers":[{"type":"session-affinity-scorer"}],"picker":{"type":"random-picker"}}}"#,
+            "disaggregation.prefill: sessions are kept where answers are generated; their plugins belong into `profile`",
+        );
     }
 
     #[test]

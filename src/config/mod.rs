@@ -41,6 +41,7 @@ pub use saturation::Saturation;
 use whole::Whole;
 
 use crate::objectives::Objectives;
+use crate::prompt::Dialect;
 use crate::rewrite::Rules;
 use crate::routes::{Choice, Routes};
 use crate::schedule::Profile;
@@ -290,6 +291,9 @@ pub fn load_pools(json: &[u8]) -> Result<Pools, ConfigError> {
     let written: Written = strict::from(document.clone())?;
     let engines =
         Engines::resolve(&written.scrape.engines).map_err(|error| error.within("engines").within("scrape"))?;
+    if written.health_path.as_ref().is_some_and(|HttpPath(path)| Dialect::of_path(path.as_bytes()).is_some()) {
+        return Err(ConfigError::at("health_path", "inference requests have this path; choose another one"));
+    }
     let (pools, mut routes) = pools::resolve(written.pool, written.pools, &engines)?;
     routes.tells = written.model_headers;
     let rewrites = rewrite::resolve(written.model_rewrites)?;
@@ -302,6 +306,13 @@ pub fn load_pools(json: &[u8]) -> Result<Pools, ConfigError> {
     }
     let configs = pools.into_iter().map(|pool| strict::from::<Written>(document.clone())?.resolve(pool));
     let mut configs = configs.collect::<Result<Vec<_>, _>>()?;
+    if configs.len() > 1 {
+        for Config { session, request_headers, pool, .. } in &mut configs {
+            let Some(session) = session else { continue };
+            session.of_pool(&pool.name);
+            request_headers.push(session.header().into());
+        }
+    }
     // They are read before it is known which pool a request goes to.
     let of_choice = routes.choice.iter().flat_map(Choice::headers);
     let headers =
@@ -332,6 +343,9 @@ impl Written {
         }
         if let Some(fault) = pool.discovery.as_ref().and_then(|discovery| fault(&discovery.labels)) {
             return Err(ConfigError::at(format!("{place}.discovery.labels"), fault));
+        }
+        if let Some(split) = &disaggregation {
+            split.check(&pool, &place)?;
         }
         let model_rewrites = rewrite::resolve(self.model_rewrites)?;
         let objectives = objective::resolve(self.objectives).map_err(|error| error.within("objectives"))?;

@@ -50,6 +50,13 @@ pub(super) fn resolve(
         names.add(&mut pool)?;
         let profile = pool.profile.take();
         let pool = pool.resolve(&place, engines, &mut addresses).map_err(|error| error.within(&place))?;
+        let finds = |other: &Pool| other.discovery.as_ref().map(|discovery| discovery.cluster.clone());
+        if let Some(other) =
+            resolved.iter().find(|other| pool.discovery.is_some() && finds(&other.pool) == finds(&pool))
+        {
+            let message = format!("{} finds its members there already", other.place);
+            return Err(ConfigError::at("discovery.cluster", message).within(&place));
+        }
         resolved.push(Resolved { place, pool, profile });
     }
     Ok((resolved, routes))

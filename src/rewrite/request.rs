@@ -6,6 +6,9 @@ use super::{Rules, quoted};
 use crate::prompt::json::{Cursor, Value};
 use crate::prompt::name;
 
+/// More of them name no model: a body must not grow without bound.
+const MOST_NAMES: usize = 16;
+
 /// What becomes of a body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
@@ -50,6 +53,10 @@ pub fn rename<'t>(body: &[u8], target: impl FnOnce(&[u8]) -> Option<&'t str>) ->
                 places.push((end.saturating_sub(value.raw.len())..end, value));
             }
         }
+    }
+    // Nobody means so many, and each may grow.
+    if places.len() > MOST_NAMES {
+        return Outcome::NoModel;
     }
     let Some(model) = name(named) else { return Outcome::NoModel };
     let Some(target) = target(&model) else { return Outcome::Kept };

@@ -30,6 +30,11 @@ impl Rules {
         self.0.is_empty()
     }
 
+    /// Whether a rule is for `model` and for no other.
+    pub fn name(&self, model: &str) -> bool {
+        self.0.iter().any(|rule| rule.model.as_deref() == Some(model))
+    }
+
     /// Where a request for `model` goes; `None` if no rule is for it. The same `draw` gives the same target.
     pub fn target(&self, model: &[u8], draw: u64) -> Option<&str> {
         let named = |rule: &&Rule| rule.model.as_ref().is_some_and(|name| name.as_bytes() == model);

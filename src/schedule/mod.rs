@@ -43,7 +43,7 @@ mod profile;
 pub mod ready;
 pub mod registry;
 mod rng;
-mod roles;
+pub(crate) mod roles;
 mod scorers;
 mod session;
 mod slo;

@@ -95,7 +95,7 @@ pub const FILTERS: &[Plugin<dyn Filter>] = &[
                   reached. Parameters: `strategy` (`encoded_endpoint_header`), where the session is told by an opaque token \
                   that an earlier answer gave, one made up or from another fleet being no session; or `session_id`, where \
                   the client chooses a name, for which all gateways draw the same endpoint by hash. `headerName` \
-                  (`x-session-token` or `x-session-id`), the header that tells; or `cookie`, the cookie that does. \
+                  (`x-session-token` or `x-session-id`), the header that tells, one that begins with x-; or `cookie`, the cookie that does. \
                   `secret`, at least 16 bytes, without which tokens are good for one deployment of one gateway; keep it \
                   from clients. It leaves nowhere to fall back to; the scorer does.",
         build: |p| Ok(with::<Session>(p)?),

@@ -3,6 +3,8 @@
 //! Values and their meaning are those of llm-d's endpoint picker. An endpoint without the label does both for a request of
 //! its own, but reads no prompts for others.
 
+use std::collections::BTreeMap;
+
 use super::Candidate;
 
 /// The label.
@@ -11,25 +13,28 @@ const ROLE: &str = "llm-d.ai/role";
 impl Candidate<'_> {
     /// Whether it generates answers: it says so, or says nothing.
     pub fn decodes(&self) -> bool {
-        self.has_role(&["decode", "prefill-decode", "both", "encode-prefill-decode"]).unwrap_or(true)
+        decodes(self.labels)
     }
 
     /// Whether it reads prompts whose answers others generate: it says so.
     pub fn prefills(&self) -> bool {
-        self.has_role(&["prefill", "encode-prefill", "prefill-decode", "both", "encode-prefill-decode"])
+        has_role(self.labels, &["prefill", "encode-prefill", "prefill-decode", "both", "encode-prefill-decode"])
             .unwrap_or(false)
     }
+}
 
-    /// `None`: it has no role.
-    fn has_role(&self, roles: &[&str]) -> Option<bool> {
-        self.labels.get(ROLE).map(|role| roles.contains(&role.as_str()))
-    }
+/// Whether an endpoint with these labels generates answers.
+pub(crate) fn decodes(labels: &BTreeMap<String, String>) -> bool {
+    has_role(labels, &["decode", "prefill-decode", "both", "encode-prefill-decode"]).unwrap_or(true)
+}
+
+/// `None`: it has no role.
+fn has_role(labels: &BTreeMap<String, String>, roles: &[&str]) -> Option<bool> {
+    labels.get(ROLE).map(|role| roles.contains(&role.as_str()))
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use super::*;
 
     #[test]

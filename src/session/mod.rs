@@ -84,6 +84,15 @@ impl Session {
         }
     }
 
+    /// One of several pools: a client keeps one token of a name, and the pools' would replace each other.
+    pub fn of_pool(&mut self, pool: &str) {
+        match (&mut self.cookie, self.strategy) {
+            (_, Strategy::SessionId) => {}
+            (Some(name), _) => *name = format!("{name}-{pool}"),
+            (None, _) => self.header_name = Some(format!("{}-{pool}", self.header())),
+        }
+    }
+
     /// Whether both a header and a cookie are named, of which only one can count.
     pub fn is_ambiguous(&self) -> bool {
         self.header_name.is_some() && self.cookie.is_some()

@@ -137,6 +137,7 @@ fn parameters_that_cannot_be_are_refused() {
     refused(json!({ "cookie": "a b" }), "\"a b\" is not a name of 1 to 128 letters, digits and !#$%&'*+-.^_`|~");
     refused(json!({ "headerName": "" }), "\"\" is not a name");
     refused(json!({ "headerName": ":path" }), "\":path\" is not a name");
+    refused(json!({ "headerName": "Content-Length" }), "\"content-length\" does not begin with x-");
     refused(
         json!({ "strategy": "cookie" }),
         "unknown variant `cookie`, expected `encoded_endpoint_header` or `session_id`",

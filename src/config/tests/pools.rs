@@ -135,3 +135,46 @@ fn what_is_wrong_in_a_pool_is_named_with_its_place() {
 fn who_needs_a_single_pool_refuses_several() {
     refused(pools(&[pool(1, ""), pool(2, r#", "models": ["b"]"#)]), "pools: a single pool is needed here");
 }
+
+#[test]
+fn pools_that_find_the_same_members_are_refused() {
+    let finds = |n, more: &str| format!(r#"{{"name":"p{n}","discovery":{{"cluster":"c","admin_cluster":"a"}}{more}}}"#);
+    let json = pools(&[finds(1, ""), finds(2, r#","models":["m"]"#)]);
+    let error = load_pools(json.as_bytes()).unwrap_err().to_string();
+    assert_eq!(error, "pools[1].discovery.cluster: pools[0] finds its members there already");
+}
+
+#[test]
+fn the_tokens_of_one_pool_do_not_replace_those_of_another() {
+    let session = |parameters: &str| {
+        let profile = format!(
+            r#","profile":{{"scorers":[{{"type":"session-affinity-scorer","parameters":{parameters}}}],"picker":{{"type":"random-picker"}}}}"#
+        );
+        let json = format!(r#"{{"pools":[{},{}]{profile}}}"#, pool(1, ""), pool(2, r#", "models": ["m"]"#));
+        all(&json)
+    };
+    let headers = session("{}");
+    assert_eq!(headers.configs[0].session.as_ref().unwrap().header(), "x-session-token-pool-1");
+    let names = &headers.configs[1].request_headers;
+    assert!(names.contains(&"x-session-token-pool-1".into()) && names.contains(&"x-session-token-pool-2".into()));
+    let cookies = session(r#"{"cookie":"route"}"#);
+    assert_ne!(cookies.configs[0].session, cookies.configs[1].session);
+    let names = session(r#"{"strategy":"session_id"}"#);
+    assert_eq!(names.configs[1].session.as_ref().unwrap().header(), "x-session-id", "which the client chose");
+}
+
+#[test]
+fn inference_cannot_be_asked_whether_it_is_ready() {
+    let json = with(r#", "health_path": "/v1/chat/completions""#);
+    let error = load(json.as_bytes()).unwrap_err().to_string();
+    assert_eq!(error, "health_path: inference requests have this path; choose another one");
+}
+
+#[test]
+fn a_rewrite_that_a_choice_comes_before_is_refused() {
+    let json = with(
+        r#", "model_choice": {"rules": [], "default": "m"}, "model_rewrites": [{"model": "auto", "targets": [{"model": "m"}]}]"#,
+    );
+    let error = load(json.as_bytes()).unwrap_err().to_string();
+    assert_eq!(error, "model_choice.applies_to[0]: the rule of `model_rewrites` for \"auto\" would never be reached");
+}

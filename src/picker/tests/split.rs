@@ -1,5 +1,5 @@
 use super::*;
-use crate::fleet::Health;
+use crate::fleet::{Health, Membership};
 
 /// A picker of one endpoint for each role, `""` for none, with a decider.
 fn picker(roles: &[&str], decider: &str) -> (Memory, Picker) {
@@ -76,7 +76,10 @@ fn with_nobody_who_reads_for_others_one_does_both() {
 
 #[test]
 fn where_nobody_generates_nothing_is_picked() {
-    let (store, mut picker) = picker(&["prefill", "encode"], ALWAYS);
+    let (store, mut picker) = picker(&["prefill", "encode", "decode"], ALWAYS);
+    let mut fleet = fleet(3);
+    fleet.endpoints[2].membership = Membership::Draining;
+    picker.refresh(&store, fleet, NOW);
     assert_eq!(picker.pick(&store, Ask::default(), NOW).unwrap_err(), NoPick::AllFilteredOut);
 }
 

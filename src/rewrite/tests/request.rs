@@ -91,3 +91,11 @@ fn a_body_cut_anywhere_gives_the_start_of_the_whole() {
         }
     }
 }
+
+#[test]
+fn a_body_with_a_host_of_names_does_not_grow_by_each() {
+    let body = |count| format!("{{{}\"a\":1}}", r#""model":"m","#.repeat(count));
+    let rule = Rules(vec![Rule { model: None, targets: vec![Target { model: "long".repeat(64), weight: 1 }] }]);
+    assert!(matches!(rewrite(&rule, body(16).as_bytes(), 0), Outcome::Rewritten(_)));
+    assert_eq!(rewrite(&rule, body(17).as_bytes(), 0), Outcome::NoModel);
+}
