@@ -168,6 +168,17 @@ impl Picker {
 
     /// Places a request.
     pub fn pick(&mut self, store: &dyn Store, ask: Ask<'_>, now: Timestamp) -> Result<Pick, NoPick> {
+        self.pick_probing(store, ask, true, now)
+    }
+
+    /// `may_probe`: whether a failing endpoint that is due may get it.
+    fn pick_probing(
+        &mut self,
+        store: &dyn Store,
+        ask: Ask<'_>,
+        may_probe: bool,
+        now: Timestamp,
+    ) -> Result<Pick, NoPick> {
         self.version.ok_or(NoPick::NoSnapshot)?;
         let draft = self.ledger.read(store);
         if self.config.objectives.priority(ask.headers) < 0 && self.pool.is_full(&draft.book, now) {
@@ -182,6 +193,10 @@ impl Picker {
         let mut candidates = self.pool.candidates(&asked, &lookup, &lines, &self.learner, order.as_ref(), now);
         if candidates.is_empty() && ask.subset.is_some() {
             return Err(NoPick::EmptySubset);
+        }
+        if !may_probe {
+            let due = candidates.iter_mut().filter(|candidate| candidate.standing == Standing::Due);
+            due.for_each(|candidate| candidate.standing = Standing::Failing);
         }
         let session = self.pool.session(ask.headers);
         let request = Request {
@@ -201,16 +216,19 @@ impl Picker {
         let chosen = candidates.iter().find(|candidate| candidate.index == first);
         let (chosen, cache) = chosen.zip(caches.get(first)).ok_or(NoPick::AllFilteredOut)?;
 
-        let in_flight = chosen.in_flight;
-        if chosen.standing == Standing::Due && !self.learner.probe(store, cache.endpoint, in_flight, now) {
-            // Another worker sent the probe, and now this one knows.
-            return self.pick(store, ask, now);
+        if chosen.standing == Standing::Due && !self.learner.probe(store, cache.endpoint, now) {
+            // Another worker sent the probe. Where this happens once it may happen often, so this request is none.
+            return self.pick_probing(store, ask, false, now);
         }
 
         let advance = self.index.advance(&lookup, asked.chains, cache);
         let split = disaggregation.and_then(|it| split::reader(it, &request, chosen, readers, &mut self.rng));
         let split = split.and_then(|(ranked, reader)| {
             let cache = *caches.get(reader.index)?;
+            if reader.standing == Standing::Due && !self.learner.probe(store, cache.endpoint, now) {
+                // Another worker sent the probe. The one that generates can read as well.
+                return None;
+            }
             let advance = self.index.advance(&lookup, asked.chains, &cache);
             Some(Split { ranked, reader, cache, advance })
         });

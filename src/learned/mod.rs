@@ -185,9 +185,14 @@ impl Learner {
         aged
     }
 
-    /// A request failed at the endpoint. `weight` is 1 for one that surely did.
+    /// A request failed at the endpoint. `weight` is 1 for one that counts once.
     pub fn observe_failure(&mut self, endpoint: EndpointId, weight: f32, now: Timestamp) {
         self.news.endpoints.with(endpoint.0, now, |line| line.trouble.failed(weight, now));
+    }
+
+    /// A request may have failed at the endpoint. However many, they alone do not make it failing.
+    pub fn observe_suspicion(&mut self, endpoint: EndpointId, weight: f32, now: Timestamp) {
+        self.news.endpoints.with(endpoint.0, now, |line| line.trouble.suspected(weight, now));
     }
 
     /// The endpoint answered a request. To be noted only if it [failed lately](Self::is_troubled).
@@ -201,9 +206,9 @@ impl Learner {
         self.trouble(endpoint).is_some() || news()
     }
 
-    /// Whether an endpoint with so many requests `in_flight` may get another.
-    pub fn standing(&self, endpoint: EndpointId, in_flight: u32, now: Timestamp) -> Standing {
-        self.trouble(endpoint).map_or(Standing::Sound, |trouble| trouble.standing(in_flight, now))
+    /// Whether an endpoint may get a request.
+    pub fn standing(&self, endpoint: EndpointId, now: Timestamp) -> Standing {
+        self.trouble(endpoint).map_or(Standing::Sound, |trouble| trouble.standing(now))
     }
 
     /// Endpoints that are failing.
@@ -213,11 +218,11 @@ impl Learner {
 
     /// Takes the probe that is due at an endpoint, before any other worker does. False: one was faster. Either way it is no
     /// longer due.
-    pub fn probe(&mut self, store: &dyn Store, endpoint: EndpointId, in_flight: u32, now: Timestamp) -> bool {
+    pub fn probe(&mut self, store: &dyn Store, endpoint: EndpointId, now: Timestamp) -> bool {
         for _ in 0..TRIES {
             let (mut record, cas) = self.read(store);
             let line = record.endpoints.get(endpoint.0).copied().unwrap_or_default();
-            let due = line.trouble.standing(in_flight, now) == Standing::Due;
+            let due = line.trouble.standing(now) == Standing::Due;
             if due {
                 record.endpoints.with(endpoint.0, now, |line| line.trouble.probe(now));
             }

@@ -5,8 +5,13 @@
 //! half. Then nothing but a success makes it less, since an endpoint that gets no requests proves nothing by the time that
 //! passes. One success is enough, as the weight is 5 at most; but the next failure soon after makes it failing again.
 //!
+//! What may have been a failure or not makes an endpoint suspect: it adds to the weight up to 2.5, but never makes it failing.
+//!
 //! A failing endpoint gets a request now and then, a probe. The first comes a second after it began to fail, and each of the
-//! others when as much time has passed again, 30 s at most: at 1, 2, 4, 8, 16, 32, 62 seconds and so on.
+//! others when as much time has passed again, 30 s at most: at 1, 2, 4, 8, 16, 32, 62 seconds and so on. Neither a probe without
+//! an answer nor any other request in flight changes that. One that hangs so keeps no probe away for long, a busy server that is
+//! well again needs not be idle first, and one at which all hang gets no more than any other. The price is that a probe whose
+//! client leaves before the answer counts like one that failed: the next takes twice as long.
 
 #[cfg(test)]
 mod tests;
@@ -48,6 +53,8 @@ pub(super) struct Trouble {
     /// The weight, if there was none before.
     sum: f32,
     most: f32,
+    /// Added later, as far as it makes nothing failing. None in what all know.
+    suspected: f32,
     /// When it failed last; if it is failing, since when.
     at: Timestamp,
     probed_at: Timestamp,
@@ -55,7 +62,8 @@ pub(super) struct Trouble {
 
 impl Default for Trouble {
     fn default() -> Self {
-        Self { kept: 1.0, sum: 0.0, most: MOST, at: Timestamp::default(), probed_at: Timestamp::default() }
+        let never = Timestamp::default();
+        Self { kept: 1.0, sum: 0.0, most: MOST, suspected: 0.0, at: never, probed_at: never }
     }
 }
 
@@ -65,13 +73,20 @@ impl Trouble {
         self.at = now;
     }
 
+    /// It may have failed.
+    pub(super) fn suspected(&mut self, weight: f32, now: Timestamp) {
+        self.suspected += weight;
+        self.at = now;
+    }
+
     pub(super) fn succeeded(&mut self) {
+        self.suspected *= KEEP;
         self.put(KEEP, 0.0, KEEP * MOST);
     }
 
     /// There is nothing that a success would make less.
     pub(super) fn is_over(&self) -> bool {
-        self.sum < 0.01
+        self.sum + self.suspected < 0.01
     }
 
     /// Puts what was observed later behind this.
@@ -83,14 +98,15 @@ impl Trouble {
             self.at = self.at.max(later.at);
         }
         self.put(later.kept, later.sum, later.most);
+        self.sum = self.sum.max((self.sum + later.suspected).min(FAILING));
         self.probed_at = self.probed_at.max(later.probed_at);
     }
 
-    /// What this means for the next request, with so many `in_flight`. One that hangs must not keep a probe away for ever.
-    pub(super) fn standing(&self, in_flight: u32, now: Timestamp) -> Standing {
+    /// What this means for the next request.
+    pub(super) fn standing(&self, now: Timestamp) -> Standing {
         let (shortest, longest) = BETWEEN_PROBES;
         let (last, grown) = (self.probed_at.max(self.at), self.probed_at.since(self.at));
-        let wait = if in_flight > 0 { longest } else { grown.clamp(shortest, longest) };
+        let wait = grown.clamp(shortest, longest);
         match () {
             () if !self.is_failing() => Standing::Sound,
             // Or the clock stepped back, and nobody knows how long ago that was.
@@ -133,6 +149,7 @@ impl Trouble {
             Some(f32::from_le_bytes(*bytes)).filter(|number| (0.0..=MOST).contains(number))
         };
         let time = |at: usize| times.as_chunks().0.get(at).map(|bytes| Timestamp(u64::from_le_bytes(*bytes)));
-        Some(Self { kept: number(0)?, sum: number(1)?, most: number(2)?, at: time(0)?, probed_at: time(1)? })
+        let (kept, sum, most) = (number(0)?, number(1)?, number(2)?);
+        Some(Self { kept, sum, most, suspected: 0.0, at: time(0)?, probed_at: time(1)? })
     }
 }

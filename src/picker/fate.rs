@@ -2,11 +2,16 @@
 
 use super::Picker;
 use crate::clock::Timestamp;
+use crate::id::EndpointId;
 use crate::ledger::Entry;
 use crate::outcome::Outcome;
 
 /// Why a retry left a server is not told. It may have been busy, which is no failure.
 const MOVED: f32 = 0.5;
+/// Of a failure before the first token, at the endpoint that generates what another one reads. Either may be to blame, and the
+/// one that reads gets all of it. A generator that is to blame fails with all readers, and so gets there, too; one that is not
+/// answers with other readers in between.
+const BESIDE_READER: f32 = 0.5;
 /// An answer that was cut off had counted as a success when it began.
 const CUT_OFF: f32 = 2.0;
 
@@ -18,25 +23,46 @@ impl Picker {
             return;
         }
         let picked = entry.endpoint();
-        let told = Some(served).filter(|served| !served.is_empty());
-        let other = told.and_then(|served| self.pool.ids.get(self.pool.position(served)?)).copied();
-        let last = other.unwrap_or(picked);
-        let stranger = other.is_none() && told.is_some();
-        if last != picked || stranger {
-            self.learner.observe_failure(picked, MOVED, now());
+        let last = match self.pool.position(served).and_then(|at| self.pool.ids.get(at)) {
+            Some(last) => *last,
+            None if served.is_empty() => picked,
+            // One that is in no list, such as a sidecar, or a server that is not found yet, says nothing of any other.
+            None => return,
+        };
+        if last != picked {
+            self.learner.observe_suspicion(picked, MOVED, now());
         }
         match outcome {
-            _ if stranger => {}
-            Outcome::Served if self.learner.is_troubled(last) => self.learner.observe_success(last, now()),
-            Outcome::Failed => self.learner.observe_failure(last, 1.0, now()),
-            Outcome::Served | Outcome::Neutral => {}
+            Outcome::Served => {
+                let reader = reader_of(entry).filter(|reader| *reader != last);
+                for endpoint in [Some(last), reader].into_iter().flatten() {
+                    if self.learner.is_troubled(endpoint) {
+                        self.learner.observe_success(endpoint, now());
+                    }
+                }
+            }
+            Outcome::Failed => self.failed(entry, last, 1.0, now()),
+            Outcome::Neutral => {}
         }
     }
 
     /// The answer did not come to its end.
     pub fn cut_off(&mut self, entry: &Entry, outcome: Outcome, now: Timestamp) {
         if self.config.pool.passive_health && outcome == Outcome::Failed {
-            self.learner.observe_failure(entry.endpoint(), CUT_OFF, now);
+            self.failed(entry, entry.endpoint(), CUT_OFF, now);
         }
     }
+
+    fn failed(&mut self, entry: &Entry, at: EndpointId, weight: f32, now: Timestamp) {
+        let reader = reader_of(entry);
+        if let Some(reader) = reader {
+            self.learner.observe_failure(reader, weight, now);
+        }
+        self.learner.observe_failure(at, if reader.is_some() { BESIDE_READER * weight } else { weight }, now);
+    }
+}
+
+/// Who reads its prompt, if that is another one and it has no first token.
+fn reader_of(entry: &Entry) -> Option<EndpointId> {
+    Some(entry.reader()).filter(|reader| *reader != entry.endpoint())
 }

@@ -152,7 +152,7 @@ impl Pool {
                 in_flight_tokens: line.prefill_tokens,
                 matched_blocks: *matched,
                 cold_rank: cold.and_then(|cold| cold.rank(*id)),
-                standing: learner.standing(*id, line.requests, now),
+                standing: learner.standing(*id, now),
                 warmth: warmth(endpoint.joined, self.config.pool.warmup, now),
                 speed: learner.speed(*id),
                 load: self.foreign.get(index).unwrap_or(&NOTHING).load(&told, line, endpoint, mean_prefill, now),

@@ -46,7 +46,7 @@ fn a_server_that_answers_500_gets_few_requests_and_comes_back_after_it_heals() {
 
 #[test]
 fn a_busy_server_and_one_that_is_asked_for_something_wrong_are_not_broken() {
-    for status in [503, 429, 400, 404, 422] {
+    for status in [501, 503, 505, 429, 400, 404, 422] {
         let (proxy, worker) = ready(with(pool(3), "profile", json!("round-robin")));
         let there = at_first(&proxy, &worker, 20, broken(status));
         assert!((130..=135).contains(&there), "{there} of 400 with {status}");
@@ -106,14 +106,70 @@ fn what_the_proxy_answers_for_a_server_counts_at_the_one_it_tried_last() {
 }
 
 #[test]
-fn a_server_whose_requests_all_move_away_is_failing() {
-    let (proxy, worker) = ready(with(pool(2), "profile", json!("round-robin")));
-    for _ in 0..40 {
-        worker.post(CHAT, chat(&["hello"])).answered_by(&address(2), 200).finishes();
+fn a_server_whose_requests_all_move_away_is_not_failing_until_one_is_seen_to_fail() {
+    let (proxy, worker) = ready(with(pool(3), "profile", json!("round-robin")));
+    let mut there = 0;
+    for _ in 0..60 {
+        let request = worker.post(CHAT, chat(&["hello"]));
+        there += u32::from(request.picked() == address(1));
+        // A busy server answers 503, and the proxy tries the next.
+        let served = if request.picked() == address(1) { address(2) } else { request.picked() };
+        request.answered_by(&served, 200).finishes();
         proxy.run_for(ms(50));
     }
+    assert_eq!((there, proxy.metric("endpoint_picker_endpoints_failing")), (20, 0));
+    while send(&worker, broken(500)) != address(1) {}
+    proxy.run_for(ms(300));
     assert_eq!(proxy.metric("endpoint_picker_endpoints_failing"), 1);
-    assert_eq!(worker.post(CHAT, chat(&["hello"])).picked(), address(2));
+}
+
+#[test]
+fn one_client_does_not_take_all_servers_but_one_out() {
+    let (proxy, worker) = ready(with(pool(4), "profile", json!("round-robin")));
+    // Each server has a long stream.
+    let streams: Vec<_> = (0..4).map(|_| worker.post(CHAT, chat(&["long"]))).collect();
+    streams.iter().for_each(|stream| {
+        stream.answers(200).says("data: {}\n\n");
+    });
+    for _ in 0..12 {
+        send(&worker, |picked| if picked == address(4) { 200 } else { 500 });
+    }
+    proxy.run_for(ms(300));
+    assert_eq!(proxy.metric("endpoint_picker_endpoints_failing"), 3);
+    let at_last: Vec<_> = (0..10).map(|_| send(&worker, |_| 200) == address(4)).collect();
+    assert_eq!(at_last.iter().filter(|last| **last).count(), 5, "half take part");
+    at_first(&proxy, &worker, 3, |_| 200);
+    assert_eq!(proxy.metric("endpoint_picker_endpoints_failing"), 0, "whatever is in flight");
+    assert_eq!(at_first(&proxy, &worker, 2, |_| 200), 10);
+}
+
+#[test]
+fn slow_readers_do_not_make_a_server_failing() {
+    for flag in [0x1_0000, 0x8_0000] {
+        let (proxy, worker) = ready(with(pool(2), "profile", json!("round-robin")));
+        for _ in 0..8 {
+            let stream = worker.post(CHAT, chat(&["long"]));
+            stream.answers(200).says("data: {}\n\n");
+            stream.breaks(flag);
+        }
+        proxy.run_for(ms(300));
+        assert_eq!(proxy.metric("endpoint_picker_endpoints_failing"), 0);
+    }
+}
+
+#[test]
+fn an_answer_of_a_stranger_says_nothing_of_the_servers() {
+    let (proxy, worker) = ready(with(pool(3), "profile", json!("round-robin")));
+    for status in [200, 500] {
+        for _ in 0..30 {
+            proxy.run_for(ms(50));
+            worker.post(CHAT, chat(&["hello"])).answered_by("127.0.0.1:15001", status).says("data: {}\n\n").finishes();
+        }
+    }
+    assert_eq!(proxy.metric("endpoint_picker_endpoints_failing"), 0);
+    while send(&worker, broken(500)) != address(1) {}
+    proxy.run_for(ms(300));
+    assert_eq!(proxy.metric("endpoint_picker_endpoints_failing"), 0, "nor makes it suspect");
 }
 
 #[test]

@@ -189,17 +189,17 @@ fn a_probe_that_cannot_be_taken_is_no_longer_due() {
     let mut worker = learner();
     (0..3).for_each(|_| worker.observe_failure(A, 1.0, START));
     worker.tick(&store, &[A], START);
-    assert_eq!((worker.failing(), worker.standing(A, 0, START)), (1, Standing::Failing));
+    assert_eq!((worker.failing(), worker.standing(A, START)), (1, Standing::Failing));
     for (lost, taken) in [(TRIES, false), (TRIES - 1, true)] {
         let mut worker = learner();
         worker.tick(&store, &[A], due);
-        assert_eq!(worker.standing(A, 0, due), Standing::Due);
+        assert_eq!(worker.standing(A, due), Standing::Due);
         let contended = Contended { store: &store, lost: Cell::new(lost) };
-        assert_eq!(worker.probe(&contended, A, 0, due), taken);
-        assert_eq!(worker.standing(A, 0, due), Standing::Failing);
+        assert_eq!(worker.probe(&contended, A, due), taken);
+        assert_eq!(worker.standing(A, due), Standing::Failing);
     }
-    assert!(!worker.probe(&store, A, 0, due), "another worker has it");
-    assert_eq!(worker.standing(A, 0, due), Standing::Failing);
+    assert!(!worker.probe(&store, A, due), "another worker has it");
+    assert_eq!(worker.standing(A, due), Standing::Failing);
 }
 
 #[test]

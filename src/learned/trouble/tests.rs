@@ -28,7 +28,7 @@ fn three_failures_close_together_are_several() {
     let mut known = Trouble::default();
     for (second, standing) in [(0, Standing::Sound), (1, Standing::Sound), (2, Standing::Failing)] {
         observe(&mut known, true, at(second));
-        assert_eq!(known.standing(0, at(second)), standing);
+        assert_eq!(known.standing(at(second)), standing);
     }
 }
 
@@ -37,7 +37,7 @@ fn failures_far_apart_are_not() {
     let mut known = Trouble::default();
     for minute in 0..100 {
         observe(&mut known, true, at(60 * minute));
-        assert_eq!(known.standing(0, at(60 * minute)), Standing::Sound);
+        assert_eq!(known.standing(at(60 * minute)), Standing::Sound);
     }
 }
 
@@ -60,7 +60,7 @@ fn one_failure_in_three_is_not_failing_and_three_in_four_are() {
 fn probes_grow_rarer_up_to_one_in_half_a_minute() {
     let (mut known, mut probes) = (failing(), Vec::new());
     for second in 0..130 {
-        if known.standing(0, at(second)) == Standing::Due {
+        if known.standing(at(second)) == Standing::Due {
             known.probe(at(second));
             observe(&mut known, true, at(second));
             probes.push(second);
@@ -70,23 +70,40 @@ fn probes_grow_rarer_up_to_one_in_half_a_minute() {
 }
 
 #[test]
-fn no_probe_goes_beside_another_unless_that_one_hangs() {
-    let mut known = failing();
-    known.probe(at(1));
-    assert_eq!(known.standing(1, at(30)), Standing::Failing);
-    assert_eq!(known.standing(0, at(30)), Standing::Due);
-    assert_eq!(known.standing(1, at(31)), Standing::Due);
+fn a_server_at_which_probes_hang_is_probed_no_more_often() {
+    let (mut known, mut probes) = (failing(), Vec::new());
+    for second in 0..130 {
+        if known.standing(at(second)) == Standing::Due {
+            known.probe(at(second));
+            probes.push(second);
+        }
+    }
+    assert_eq!(probes, [1, 2, 4, 8, 16, 32, 62, 92, 122]);
+}
+
+#[test]
+fn suspicions_make_no_server_failing_and_no_failing_one_sound() {
+    let mut news = Trouble::default();
+    (0..100).for_each(|_| news.suspected(0.5, at(0)));
+    let (mut suspect, mut failing) = (Trouble::default(), failing());
+    for known in [&mut suspect, &mut failing] {
+        known.then(&news);
+    }
+    assert_eq!(suspect.standing(at(0)), Standing::Sound);
+    assert_eq!(failing.standing(at(0)), Standing::Failing);
+    observe(&mut suspect, true, at(1));
+    assert_eq!(suspect.standing(at(1)), Standing::Failing, "now one of them was seen");
 }
 
 #[test]
 fn one_success_restores_and_the_next_failure_soon_after_is_one_too_many() {
     let mut known = failing();
     (0..100).for_each(|_| observe(&mut known, true, at(1)));
-    assert_eq!(known.standing(0, at(1)), Standing::Due);
+    assert_eq!(known.standing(at(1)), Standing::Due);
     observe(&mut known, false, at(1));
-    assert_eq!(known.standing(0, at(1)), Standing::Sound);
+    assert_eq!(known.standing(at(1)), Standing::Sound);
     observe(&mut known, true, at(2));
-    assert_eq!(known.standing(0, at(2)), Standing::Failing);
+    assert_eq!(known.standing(at(2)), Standing::Failing);
 }
 
 #[test]
@@ -96,7 +113,7 @@ fn the_order_within_a_batch_counts() {
     (0..30).for_each(|_| news.failed(1.0, at(1)));
     news.succeeded();
     known.then(&news);
-    assert_eq!(known.standing(0, at(1)), Standing::Sound, "it answered last");
+    assert_eq!(known.standing(at(1)), Standing::Sound, "it answered last");
 }
 
 #[test]
@@ -118,9 +135,9 @@ fn batches_one_after_the_other_are_the_same_as_all_at_once() {
 #[test]
 fn a_clock_that_steps_back_keeps_no_probe_away_and_lets_no_herd_in() {
     let (mut known, hour_ago) = (failing(), Timestamp(START - 3_600_000));
-    assert_eq!(known.standing(0, hour_ago), Standing::Due);
+    assert_eq!(known.standing(hour_ago), Standing::Due);
     known.probe(hour_ago);
-    assert_eq!(known.standing(0, hour_ago), Standing::Failing);
+    assert_eq!(known.standing(hour_ago), Standing::Failing);
 }
 
 #[test]

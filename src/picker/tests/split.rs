@@ -192,3 +192,33 @@ fn who_seems_dead_reads_nothing() {
     assert_eq!(reads([false, false]), Some(0));
     assert_eq!(reads([true, true]), Some(0), "it is the metrics that fail");
 }
+
+#[test]
+fn of_a_failing_reader_that_is_due_one_worker_takes_the_probe() {
+    let json = r#"{"pool":{"endpoints":[
+        {"address":"10.0.0.1:8000","labels":{"llm-d.ai/role":"decode"}},
+        {"address":"10.0.0.2:8000","labels":{"llm-d.ai/role":"prefill"}},
+        {"address":"10.0.0.3:8000","labels":{"llm-d.ai/role":"prefill"}}]},
+        "disaggregation":{"decider":{"type":"always-disagg-pd-decider"}}}"#;
+    let config = Rc::new(config::load(json.as_bytes()).unwrap());
+    let store = Memory::default();
+    let mut workers: Vec<_> = (0..8).map(|seed| Picker::new(config.clone(), seed)).collect();
+    let soon = Timestamp(NOW.0 + 300);
+    for picker in &mut workers {
+        picker.refresh(&store, fleet(3), NOW);
+    }
+    let reader = workers[0].pool.ids[1];
+    (0..3).for_each(|_| workers[0].learner.observe_failure(reader, 1.0, NOW));
+    workers.iter_mut().for_each(|picker| picker.tick(&store, soon));
+    let later = Timestamp(NOW.0 + 60_000);
+    let mut probes = 0;
+    for round in 0..5 {
+        for picker in &mut workers {
+            let prompt = read(Dialect::Generate, text(&format!("{round}"), 10).as_bytes(), None, picker.blocks());
+            let pick = picker.pick(&store, Some(&prompt).into(), later).unwrap();
+            probes += u32::from(places(&pick).1 == Some(1));
+            picker.close(pick.entry, later);
+        }
+    }
+    assert_eq!(probes, 1);
+}
