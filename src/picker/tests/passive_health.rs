@@ -97,3 +97,28 @@ fn a_failing_server_that_alone_can_serve_a_request_gets_it() {
     assert_eq!(times(&mut picker, &store, true, 0, 100).len(), 100);
     assert_eq!(picker.failing(), 1);
 }
+
+#[test]
+fn a_request_that_loses_a_probe_goes_to_a_sound_server() {
+    let (store, mut picker) = (Memory::default(), worker(&Memory::default(), 1));
+    times(&mut picker, &store, true, 0, 30);
+    let full = Full(&store);
+    for second in 60..90 {
+        let pick = picker.pick(&full, Ask::default(), at(1000 * second)).unwrap();
+        assert_eq!(pick.decision.ranked[0].index, 1, "no probe can be written down");
+        picker.close(pick.entry, at(1000 * second));
+    }
+}
+
+/// A store that takes nothing.
+struct Full<'a>(&'a Memory);
+
+impl Store for Full<'_> {
+    fn get(&self, key: &[u8]) -> crate::store::Found {
+        self.0.get(key)
+    }
+
+    fn set(&self, _: &[u8], _: &[u8], _: u32) -> bool {
+        false
+    }
+}
