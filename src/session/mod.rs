@@ -1,6 +1,6 @@
 //! Which endpoint the earlier requests of a client went to.
 //!
-//! A [`Session`] is told by a header or a cookie of the request, in one of two ways ([`Strategy`]):
+//! A [`Session`] is told by a header or a cookie of the request, in one of two ways (`strategy`):
 //!
 //! * By a [`Token`] that an earlier answer carried. It names the endpoint to this proxy and nothing to the client. What is
 //!   no token of an endpoint of this pool, because it was made up, comes from another fleet, or names an endpoint that is
