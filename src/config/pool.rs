@@ -57,11 +57,11 @@ pub(super) struct WrittenPool {
     /// `0s` switches it off.
     #[serde(default = "default_warmup")]
     warmup: Period<0, 3_600_000>,
-    /// Whether a server that fails its requests gets fewer. Failures are server errors other than 503, refused or broken
-    /// connections, timeouts, and, at half the weight, retries that went elsewhere; 503 and 429 mean busy and do not count.
-    /// After about three failures in a row, or where most requests fail, the server gets one request after a second, then
-    /// others at growing intervals of up to 30 s; one that is answered gives it its share back. If no server is left, all
-    /// take part as before.
+    /// Whether a server that fails its requests gets fewer. Failures are server errors other than 501, 503 and 505, refused or
+    /// broken connections and timeouts; 503 and 429 mean busy and do not count. Retries that went elsewhere count half, but do
+    /// not make a server failing by themselves. After about three failures in a row, or where most requests fail, the server
+    /// gets one request after a second, then others at growing intervals of up to 30 s; one that is answered gives it its
+    /// share back. At most half of the servers are held back so. If no server is left, all take part as before.
     #[serde(default = "yes")]
     passive_health: bool,
     /// The models that these servers serve, by the names that the servers have for them. A model is in one pool only. A pool
