@@ -137,4 +137,7 @@ pub trait Decider: fmt::Debug {
 pub trait Picker {
     /// Indices into `totals`, best first: the pick and those to fall back to. Empty only if `totals` is.
     fn pick(&self, request: &Request<'_>, totals: &[f64], rng: &mut Rng) -> Vec<usize>;
+
+    /// How many endpoints it names if there are as many, at least 1.
+    fn most(&self) -> usize;
 }

@@ -99,7 +99,19 @@ impl Profile {
                     .collect(),
             })
         });
-        Decision { ranked: ranked.collect(), prefill: None }
+        let mut ranked: Vec<Ranked> = ranked.collect();
+        if !ranked.is_empty() && ranked.len() < picker.most() {
+            // Where the proxy may try again, one that is held back is better than any.
+            self.filter(request, &mut held_back, rng);
+            ranked.extend(held_back.iter().take(picker.most() - ranked.len()).map(|candidate| Ranked {
+                index: candidate.index,
+                address: candidate.address.into(),
+                total: 0.0,
+                scores: Vec::new(),
+                terms: None,
+            }));
+        }
+        Decision { ranked, prefill: None }
     }
 
     fn filter(&self, request: &Request<'_>, candidates: &mut Vec<Candidate<'_>>, rng: &mut Rng) {

@@ -68,3 +68,15 @@ fn an_adapter_in_place_outweighs_queue_and_cache() {
         assert_eq!(decide(T, 0, &servers).ranked[0].index, first, "{servers:?}");
     }
 }
+
+#[test]
+fn who_is_held_back_is_still_there_to_fall_back_to() {
+    let json = br#"{"pool":{"endpoints":[{"address":"10.0.0.1:8000"}]},"profile":"least-request"}"#;
+    let profile = crate::config::load(json).unwrap().profile;
+    let mut failing = Candidate::named("10.0.0.1:8000");
+    failing.standing = crate::learned::Standing::Failing;
+    let mut candidates = vec![failing, Candidate { index: 1, ..Candidate::named("10.0.0.2:8000") }];
+    let decision = profile.decide(&Request::default(), &mut candidates, &mut Rng::new(1));
+    let named: Vec<_> = decision.ranked.iter().map(|ranked| ranked.index).collect();
+    assert_eq!(named, [1, 0], "the last, and before any that the proxy would choose");
+}

@@ -16,6 +16,10 @@ const EPSILON: f64 = 1e-6;
 pub struct MaxScore(Parameters);
 
 impl Picker for MaxScore {
+    fn most(&self) -> usize {
+        self.0.max_num_of_endpoints as usize
+    }
+
     fn pick(&self, _: &Request<'_>, totals: &[f64], rng: &mut Rng) -> Vec<usize> {
         let best = totals.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         // Not a pairwise "almost equal", which would be no order.

@@ -11,6 +11,10 @@ use crate::schedule::{Picker, Request, Rng};
 pub struct Random(Parameters);
 
 impl Picker for Random {
+    fn most(&self) -> usize {
+        self.0.max_num_of_endpoints as usize
+    }
+
     fn pick(&self, _: &Request<'_>, totals: &[f64], rng: &mut Rng) -> Vec<usize> {
         let mut order: Vec<usize> = (0..totals.len()).collect();
         rng.shuffle(&mut order);

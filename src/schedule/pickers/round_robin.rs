@@ -14,6 +14,10 @@ use crate::schedule::{Picker, Request, Rng};
 pub struct RoundRobin(Parameters);
 
 impl Picker for RoundRobin {
+    fn most(&self) -> usize {
+        self.0.max_num_of_endpoints as usize
+    }
+
     fn pick(&self, request: &Request<'_>, totals: &[f64], _: &mut Rng) -> Vec<usize> {
         let first = request.turn.checked_rem(totals.len() as u64).unwrap_or(0) as usize;
         let order = (first..totals.len()).chain(0..first);

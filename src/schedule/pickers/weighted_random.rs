@@ -15,6 +15,10 @@ use crate::schedule::{Picker, Request, Rng};
 pub struct WeightedRandom(Parameters);
 
 impl Picker for WeightedRandom {
+    fn most(&self) -> usize {
+        self.0.max_num_of_endpoints as usize
+    }
+
     fn pick(&self, _: &Request<'_>, totals: &[f64], rng: &mut Rng) -> Vec<usize> {
         let mut draw = |total: &f64| if *total > 0.0 { rng.unit().ln() / total } else { f64::NEG_INFINITY };
         let keys: Vec<f64> = totals.iter().map(&mut draw).collect();
