@@ -95,7 +95,11 @@ fn every_plugin_that_is_said_to_be_the_same_is_known_by_that_name() {
 fn the_profile_that_was_carried_over_is_taken() {
     let guide = document("migration.md");
     let blocks: Vec<_> = guide.split("```yaml\n").skip(1).filter_map(|block| block.split("```").next()).collect();
-    let ours: Value = serde_saphyr::from_str(blocks[1]).unwrap();
-    let config = config::load(ours.to_string().as_bytes()).unwrap();
+    let load = |block: &str| {
+        let ours: Value = serde_saphyr::from_str(block).unwrap();
+        config::load(ours.to_string().as_bytes()).unwrap()
+    };
+    let config = load(blocks[1]);
+    assert!(load(blocks[2]).disaggregation.is_some());
     assert_eq!((config.pool.endpoints.len(), config.prefix.capacity_blocks), (2, 31250));
 }

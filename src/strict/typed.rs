@@ -94,8 +94,16 @@ impl<'de> Deserializer<'de> for Typed {
         }
     }
 
+    /// Envoy hands a fraction that was written in YAML over as text.
+    fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ConfigError> {
+        match self.0.as_str().and_then(|text| text.parse().ok()).filter(|number: &f64| number.is_finite()) {
+            Some(number) => visitor.visit_f64(number),
+            None => self.deserialize_any(visitor),
+        }
+    }
+
     forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct tuple
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 char str string bytes byte_buf unit unit_struct tuple
         tuple_struct identifier ignored_any
     }
 }

@@ -43,3 +43,22 @@ fn signals_that_would_be_stale_between_two_scrapes() {
         "scrape.stale_after: 200ms is less than twice `interval` (1s); at least 2s is needed",
     );
 }
+
+/// Envoy makes text of every fraction that is written in YAML.
+#[test]
+fn fractions_may_come_as_text() {
+    let json = with(
+        r#", "profile": {"filters": [{"type": "prefix-cache-affinity-filter", "parameters": {"affinityThreshold": "0.8"}}],
+            "scorers": [{"type": "queue-scorer", "weight": "2.5"}], "picker": {"type": "max-score-picker"}}"#,
+    );
+    assert!(format!("{:?}", good(&json).profile).contains("2.5"));
+    let scorer = |weight: &str| {
+        with(&format!(
+            r#", "profile": {{"scorers": [{{"type": "queue-scorer", "weight": {weight}}}], "picker": {{"type": "max-score-picker"}}}}"#
+        ))
+    };
+    for weight in [r#""heavy""#, r#""nan""#, r#""inf""#, r#""""#] {
+        let message = format!("profile.scorers[0].weight: invalid type: string {weight}, expected f64");
+        refused(scorer(weight), &message);
+    }
+}
