@@ -351,8 +351,7 @@ impl Written {
         let objectives = objective::resolve(self.objectives).map_err(|error| error.within("objectives"))?;
         let prefill_headers = disaggregation.iter().flat_map(|split| split.profile.headers());
         let draws = (!model_rewrites.is_empty()).then_some(REQUEST_ID);
-        let request_headers =
-            unique(profile.headers().into_iter().chain(prefill_headers).chain(draws).chain(objectives.headers()));
+        let request_headers = unique(profile.headers().chain(prefill_headers).chain(draws).chain(objectives.headers()));
         Ok(Config {
             pool,
             saturation: saturation::resolve(self.saturation, scrape.interval)?,

@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::decimal::Written;
-
 use super::{Candidate, Decision, Filter, Picker, Ranked, Request, Rng, Scorer, failing, slow_start};
+use crate::decimal::Written;
 use crate::session::Session;
 
 /// A scorer in a profile.
@@ -29,17 +28,10 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// The request headers that its plugins look at, each once.
-    pub fn headers(&self) -> Vec<&str> {
+    /// The request headers that its plugins look at.
+    pub fn headers(&self) -> impl Iterator<Item = &str> {
         let filters = self.filters.iter().flat_map(|(_, filter)| filter.headers());
-        let all = filters.chain(self.scorers.iter().flat_map(|scorer| scorer.scorer.headers()));
-        let mut names: Vec<&str> = Vec::new();
-        all.for_each(|name| {
-            if !names.contains(&name) {
-                names.push(name);
-            }
-        });
-        names
+        filters.chain(self.scorers.iter().flat_map(|scorer| scorer.scorer.headers()))
     }
 
     /// How each of its plugins that look at sessions tells them.
