@@ -132,7 +132,10 @@ fn no_token_comes_with_an_answer_that_no_server_gave() {
 
 #[test]
 fn a_session_moves_when_its_server_cannot_be_reached() {
-    let (proxy, worker) = ready(config(json!({})));
+    // Without the second filter the dead server could still be drawn, as by any request.
+    let filters = json!([{ "type": "session-affinity-filter" }, { "type": "healthy" }]);
+    let profile = json!({ "filters": filters, "picker": { "type": "random-picker" } });
+    let (proxy, worker) = ready(with(pool(8), "profile", profile));
     let (server, token) = begin(&worker);
     proxy.server(&server, Server::Refuses);
     proxy.run_for(ms(3_000));
