@@ -9,6 +9,8 @@
 
 mod concurrency;
 #[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
 mod tests;
 mod utilization;
 

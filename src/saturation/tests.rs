@@ -1,17 +1,8 @@
 use serde_json::{Value, json};
 
+use super::testing::{NOW, told};
 use super::*;
 use crate::scrape::Reading;
-
-const NOW: Timestamp = Timestamp(1_796_000_000_000);
-
-/// A server that told its queue and the share of its KV cache in use so many milliseconds ago.
-fn told(waiting: u32, kv_usage: f64, ago: u64) -> Signals {
-    let mut signals = Signals::default();
-    let reading = Reading { waiting: Some(waiting), kv_usage: Some(kv_usage), ..Reading::default() };
-    signals.update(reading, Timestamp(NOW.0 - ago));
-    signals
-}
 
 fn fresh(waiting: u32, kv_usage: f64) -> Signals {
     told(waiting, kv_usage, 10)

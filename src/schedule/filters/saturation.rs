@@ -30,19 +30,9 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::clock::Timestamp;
     use crate::fleet::Signals;
+    use crate::saturation::testing::{NOW, told};
     use crate::schedule::registry::FILTERS;
-    use crate::scrape::Reading;
-
-    const NOW: Timestamp = Timestamp(1_796_000_000_000);
-
-    fn told(waiting: u32, kv_usage: f64, ago: u64) -> Signals {
-        let mut signals = Signals::default();
-        let reading = Reading { waiting: Some(waiting), kv_usage: Some(kv_usage), ..Reading::default() };
-        signals.update(reading, Timestamp(NOW.0 - ago));
-        signals
-    }
 
     /// The places of those that stay, of servers that told this and have so many requests and tokens in flight.
     fn kept(name: &str, parameters: Value, servers: &[(Signals, u32, u32)]) -> Vec<usize> {
