@@ -59,6 +59,11 @@ impl Keys {
     }
 }
 
+/// The number in a header.
+fn number<N: std::str::FromStr>(digits: &[u8]) -> Option<N> {
+    std::str::from_utf8(digits).ok()?.trim().parse().ok()
+}
+
 /// 64 random bits.
 fn random() -> u64 {
     use std::hash::{BuildHasher, Hasher, RandomState};

@@ -10,7 +10,7 @@ use proxy_wasm::hostcalls;
 use super::abi::{self, Buffer, Headers, SharedData};
 use super::metrics::Metrics;
 use super::surveyor::Surveyor;
-use super::{Keys, random};
+use super::{Keys, number, random};
 use crate::clock::Timestamp;
 use crate::config::Config;
 use crate::fleet::{
@@ -211,10 +211,6 @@ fn is_complete(body: &[u8]) -> bool {
         Some(length) => number::<usize>(&length) == Some(body.len()),
         None => body.ends_with(b"\n") || abi::header(Headers::CallResponse, "transfer-encoding").is_some(),
     }
-}
-
-fn number<N: std::str::FromStr>(digits: &[u8]) -> Option<N> {
-    std::str::from_utf8(digits).ok()?.trim().parse().ok()
 }
 
 /// Whether a fault was last told long enough ago to be told again.

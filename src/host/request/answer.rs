@@ -46,8 +46,7 @@ impl Placed {
         // An answer of the proxy's own names the server that it tried last.
         let answered = || abi::property(&["response", "code_details"]).as_deref() == Some(b"via_upstream");
         let other = if served == self.address.as_bytes() { &[][..] } else { &served };
-        let header = |name| abi::header(Headers::Response, name);
-        let status = header(":status").unwrap_or_default();
+        let status = abi::header(Headers::Response, ":status").unwrap_or_default();
         let outcome = Outcome::of_answer(&status, abi::response_flags);
         self.begun = outcome == Outcome::Served;
         if outcome == Outcome::Failed {
@@ -66,8 +65,7 @@ impl Placed {
         self.greet(worker, if served.is_empty() { self.address.as_bytes() } else { &served });
         // Nothing was foretold of another server, nor of how soon one refuses.
         if self.tells && !elsewhere && status == b"200" {
-            let framing = header("content-type")
-                .and_then(|media_type| Framing::of_headers(&media_type, header("content-encoding").as_deref()));
+            let framing = framing();
             self.streams = framing == Some(Framing::EventStream);
             self.usage = framing.map(UsageReader::new);
         }
@@ -121,4 +119,11 @@ impl Placed {
         }
         worker.picker.borrow_mut().close(self.entry, abi::now());
     }
+}
+
+/// How the answer is cut into documents; nothing if it cannot be read.
+pub(super) fn framing() -> Option<Framing> {
+    let header = |name| abi::header(Headers::Response, name);
+    header("content-type")
+        .and_then(|media_type| Framing::of_headers(&media_type, header("content-encoding").as_deref()))
 }

@@ -1,8 +1,8 @@
 //! What a request says before it is decided on.
 
-use super::super::SUBSET;
 use super::super::abi::{self, Buffer, Headers as Map, Refused};
 use super::super::worker::Worker;
+use super::super::{SUBSET, number};
 use crate::config::SubsetHint;
 use crate::headers::Headers;
 use crate::prompt::{self, Dialect, Prompt};
@@ -58,7 +58,7 @@ impl Inbound {
     /// long as declared.
     pub(super) fn body(&self, worker: &Worker, whole: Option<usize>) -> Body {
         let bytes = abi::buffer(Buffer::RequestBody, worker.config.request.max_body_bytes).unwrap_or_default();
-        let declared = || std::str::from_utf8(&abi::header(Map::Request, "content-length")?).ok()?.trim().parse().ok();
+        let declared = || number(&abi::header(Map::Request, "content-length")?);
         let length = whole.map_or_else(declared, |whole| u64::try_from(whole).ok());
         Body { bytes, length, arriving: whole.is_none() }
     }

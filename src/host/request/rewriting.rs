@@ -5,11 +5,11 @@ use log::{error, warn};
 use super::super::abi::{self, Buffer, Headers, Refused};
 use super::super::pools::Pools;
 use super::super::worker::Worker;
-use super::super::{MODEL_REWRITE, OLD_MODEL_REWRITE, random};
+use super::super::{MODEL_REWRITE, OLD_MODEL_REWRITE, number, random};
+use super::answer::framing;
 use super::inbound::{Body, Inbound};
 use crate::config::REQUEST_ID;
 use crate::rewrite::{self, Outcome, Restorer, Rewritten};
-use crate::usage::Framing;
 
 const LENGTH: &str = "content-length";
 
@@ -83,16 +83,13 @@ impl Rewriting {
 
     /// The answer begins.
     pub(super) fn headers(&mut self, worker: &Worker, end_of_stream: bool) {
-        let header = |name| abi::header(Headers::Response, name);
-        if header(":status").as_deref() == Some(b"404") {
+        if abi::header(Headers::Response, ":status").as_deref() == Some(b"404") {
             worker.metrics.borrow_mut().target_unknown();
             if worker.may_complain(abi::now()) {
                 warn!("model_rewrites: a server answered 404 to the target {:?}", self.target);
             }
         }
-        let framing = header("content-type")
-            .and_then(|media_type| Framing::of_headers(&media_type, header("content-encoding").as_deref()));
-        let framing = framing.filter(|_| !end_of_stream && abi::remove_header(Headers::Response, LENGTH).is_ok());
+        let framing = framing().filter(|_| !end_of_stream && abi::remove_header(Headers::Response, LENGTH).is_ok());
         self.restorer = framing.map(|framing| Restorer::new(framing, self.target.as_bytes(), &self.model));
     }
 
@@ -128,7 +125,7 @@ fn replace(body: &[u8], length: usize, before: usize) -> Result<(), Refused> {
     let Some(declared) = declared else { return abi::set_buffer(Buffer::RequestBody, body) };
     abi::remove_header(Headers::Request, LENGTH)?;
     let replaced = abi::set_buffer(Buffer::RequestBody, body);
-    let old = std::str::from_utf8(&declared).ok().and_then(|text| text.trim().parse::<u64>().ok());
+    let old = number::<u64>(&declared);
     let new = old.and_then(|old| old.checked_add(length as u64)?.checked_sub(before as u64));
     // Without one the body is sent in chunks.
     if let Some(length) = if replaced.is_ok() { new } else { old } {
